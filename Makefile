@@ -1,0 +1,36 @@
+# The two commands a newcomer needs: `make demo` and `make test`. Each makes its own .venv when it is missing.
+PYTHON ?= python3
+BIN := .venv/bin
+
+# Real data for tests and experiments, where it lies beside the project; elsewhere tests that need it skip.
+ifneq ($(wildcard ../shared/data/.),)
+export TAMEDIT_DATA ?= $(abspath ../shared/data)
+endif
+
+.PHONY: setup demo test lint bench clean
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	@touch $@
+
+demo: .venv/ready
+	$(BIN)/tamedit demo --out runs/demo
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/pytest -n 2
+
+bench: .venv/ready
+	$(BIN)/python benchmarks/preparation.py
+
+clean:
+	rm -rf .venv runs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

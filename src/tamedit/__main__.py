@@ -1,0 +1,3 @@
+from tamedit.cli.main import main
+
+main()

@@ -1,0 +1,54 @@
+"""Files that are whole or absent: written beside their place, flushed, then renamed."""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tamedit.errors import UserError
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path in the folder of `path`; on success it takes the place of `path`, on failure it vanishes.
+
+    A reader sees the old file or the new one, never a part: also after Ctrl-C, a full disk or a power cut.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
+    except OSError as error:
+        raise UserError(
+            f"Cannot write {path}: {error.strerror or error}; choose a folder that you may write to."
+        ) from error
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise UserError(
+            f"Cannot write {path}: {error.strerror or error}; free some space or choose another place."
+        ) from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` as UTF-8, all of it or nothing."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_with(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a temporary file that then takes the place of `path`."""
+    with replacing(path) as temporary:
+        write(temporary)
