@@ -1,0 +1,208 @@
+"""`tamedit data`: list, fetch, simulate, describe and convert data sets."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from tamedit.data.series import Series
+
+app = typer.Typer(help="Named data sets, the simulator, and what a file holds.", no_args_is_help=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
+
+
+@app.command("list")
+def list_sources(as_json: Json = False) -> None:
+    """The named data sets, and which of them are on this machine."""
+    from tamedit.data.sources import SOURCES, place
+
+    rows = [
+        {
+            "name": source.name,
+            "present": place(source.name).is_file(),
+            "file": str(place(source.name)),
+            "licence": source.licence,
+            "description": source.description,
+            "origin": source.origin,
+        }
+        for source in SOURCES.values()
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    columns = ("name", "here", "what", "licence", "where from")
+    cells = [
+        (str(row["name"]), "yes" if row["present"] else "no", row["description"], row["licence"], row["origin"])
+        for row in rows
+    ]
+    _print_table("Named data sets", columns, cells)
+
+
+@app.command()
+def fetch(name: Annotated[str, typer.Argument(help="etth1, ettm1, household or ideal")], as_json: Json = False) -> None:
+    """Download a named data set (ETT), or say how to get it."""
+    from tamedit.data.sources import fetch as fetch_source
+
+    path = fetch_source(name)
+    typer.echo(json.dumps({"name": name, "file": str(path)}) if as_json else f"{name} is at {path}")
+
+
+@app.command()
+def simulate(
+    *,
+    out: Annotated[Path, typer.Option(help="CSV or Parquet file to write")],
+    meters: Annotated[int, typer.Option(help="households")] = 1,
+    hours: Annotated[int, typer.Option(help="hours of each")] = 23_136,
+    seed: Annotated[int, typer.Option(help="the same seed gives the same file")] = 0,
+    start: Annotated[str, typer.Option(help="first day")] = "2023-01-01",
+    as_json: Json = False,
+) -> None:
+    """Make up the load of households: realistic, and nobody's."""
+    from tamedit.data.simulate import simulate as simulate_series
+
+    _check_ending(out)
+    series = simulate_series(meters=meters, hours=hours, start=start, seed=seed)
+    _write(series, out)
+    if as_json:
+        typer.echo(json.dumps({"file": str(out), "meters": meters, "rows": len(series), "seed": seed}))
+    else:
+        typer.echo(f"Wrote {out}: {meters:,} meter{'s' * (meters != 1)} of {hours:,} hours (seed {seed}).")
+
+
+@app.command()
+def convert(
+    name: Annotated[str, typer.Argument(help="household or ideal")],
+    raw: Annotated[Path, typer.Argument(help="what the publisher offers: a file, zip or folder")],
+    out: Annotated[
+        Path | None, typer.Option(help="file to write; where the data set is looked for if not given")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Put a publisher's files into our form."""
+    from tamedit.data.sources import convert as convert_source
+    from tamedit.data.sources import place
+
+    target = place(name) if out is None else out
+    convert_source(name, raw, target)
+    typer.echo(json.dumps({"name": name, "file": str(target)}) if as_json else f"Wrote {target}.")
+
+
+@app.command()
+def describe(
+    source: Annotated[str, typer.Argument(help="a named data set, or a CSV or Parquet file")],
+    *,
+    time: Annotated[str | None, typer.Option(help="column of time stamps")] = None,
+    id: Annotated[str | None, typer.Option(help="column of meters (long layout)")] = None,
+    targets: Annotated[str | None, typer.Option(help="columns of readings, separated by commas")] = None,
+    covariates: Annotated[str | None, typer.Option(help="columns known ahead, separated by commas")] = None,
+    frequency: Annotated[str | None, typer.Option(help="step between rows: 1h, 15min, 1D")] = None,
+    timezone: Annotated[str | None, typer.Option(help="such as Europe/London")] = None,
+    missing_covariates: Annotated[str, typer.Option(help="refuse, or hold the last known value")] = "refuse",
+    as_json: Json = False,
+) -> None:
+    """What a series holds: range, step, gaps, channels, and a small plot."""
+    from tamedit.data.describe import describe as describe_series
+    from tamedit.data.series import read
+    from tamedit.data.sources import SOURCES, load
+    from tamedit.errors import UserError
+
+    if missing_covariates not in ("refuse", "hold"):
+        raise UserError(f"--missing-covariates is refuse or hold, not {missing_covariates!r}.")
+    if source in SOURCES:
+        series = load(source)
+    else:
+        if "." not in source and not Path(source).exists():
+            raise UserError(f"There is no file and no data set {source!r}; the data sets are {', '.join(SOURCES)}.")
+        series = read(
+            source,
+            time=time,
+            id=id,
+            targets=None if targets is None else [name.strip() for name in targets.split(",")],
+            covariates=[] if covariates is None else [name.strip() for name in covariates.split(",")],
+            frequency=frequency,
+            timezone=timezone,
+            missing_covariates="hold" if missing_covariates == "hold" else "refuse",
+        )
+    facts = describe_series(series)
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2, allow_nan=False))
+    else:
+        _print_description(source, facts)
+
+
+def _print_description(source: str, facts: dict[str, Any]) -> None:
+    """The facts as tables a person reads."""
+    overview = [
+        ("rows", f"{facts['rows']:,}"),
+        ("meters", f"{facts['meters']:,}"),
+        ("range", f"{facts['start']} … {facts['end']}"),
+        ("step", f"{facts['step']} (season: {facts['period']} steps)"),
+        ("missing", f"{facts['missing_share']:.2%} of the readings"),
+        ("gaps", _spoken_gaps(facts["gaps"])),
+    ]
+    if facts["covariates"]:
+        overview.append(("covariates", ", ".join(facts["covariates"])))
+    _print_table(source, ("", ""), overview)
+    cells = [
+        (
+            channel["name"],
+            *(f"{channel[key]:.4g}" for key in ("minimum", "median", "maximum")),
+            f"{channel['missing_share']:.1%}",
+            channel["plot"],
+        )
+        for channel in facts["channels"]
+    ]
+    _print_table(
+        "Channels",
+        ("name", "minimum", "median", "maximum", "missing", "first meter" if facts["panel"] else "over time"),
+        cells,
+    )
+    if facts["panel"] is not None:
+        rows = [
+            (name, *(f"{numbers[key]:.4g}" for key in ("minimum", "median", "maximum")))
+            for name, numbers in facts["panel"].items()
+        ]
+        _print_table("Over the meters", ("of a meter", "minimum", "median", "maximum"), rows)
+    for note in facts["notes"]:
+        typer.echo(f"· {note}")
+
+
+def _spoken_gaps(gaps: dict[str, Any]) -> str:
+    if not gaps["count"]:
+        return "none"
+    meter = f" (meter {gaps['longest_meter']})" if gaps["longest_meter"] else ""
+    return f"{gaps['count']:,}, the longest of {gaps['longest']:,} steps from {gaps['longest_from']}{meter}"
+
+
+def _print_table(title: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", show_header=any(columns))
+    for position, column in enumerate(columns):
+        table.add_column(column, overflow="fold", no_wrap=position == 0)
+    for row in rows:
+        table.add_row(*(str(cell) for cell in row))
+    Console().print(table, markup=False)
+
+
+def _check_ending(out: Path) -> None:
+    from tamedit.errors import UserError
+
+    if out.suffix.lower() not in (".csv", ".parquet"):
+        raise UserError(f"{out} must end in .csv or .parquet, so that its format is clear.")
+
+
+def _write(series: "Series", out: Path) -> None:
+    """A series as the user would write it: CSV or Parquet by the ending of the file."""
+    from tamedit.files import write_with
+
+    frame = series.frame()
+    frame = frame.reset_index() if series.layout == "wide" else frame
+    if out.suffix.lower() == ".csv":
+        write_with(out, lambda path: frame.to_csv(path, index=False, float_format="%.6g"))
+    else:
+        write_with(out, lambda path: frame.to_parquet(path, index=False))

@@ -1,0 +1,39 @@
+"""Calendar covariates: where a stamp lies in its day, week and year, as points on three circles.
+
+A phase φ in [0, 1) becomes (sin 2πφ, cos 2πφ), so that 23:59 lies beside 00:00 and 31 December beside 1 January. Stamps
+with a time zone are read on the local clock: people get up by it.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from tamedit.data.series import Series
+
+CALENDAR_NAMES: tuple[str, ...] = ("day_sin", "day_cos", "week_sin", "week_cos", "year_sin", "year_cos")
+_DAYS_A_YEAR = 365.2425
+
+
+def calendar(times: pd.DatetimeIndex) -> np.ndarray:
+    """(T, 6) float32: sine and cosine of the hour of the day, the day of the week and the day of the year.
+
+    Each phase runs on with the finer ones (the week with the hour, the year with day and hour): no jump at midnight.
+    """
+    day = np.asarray(times.hour * 3600 + times.minute * 60 + times.second, dtype=np.float64) / 86_400
+    week = (np.asarray(times.dayofweek, dtype=np.float64) + day) / 7
+    year = (np.asarray(times.dayofyear, dtype=np.float64) - 1 + day) / _DAYS_A_YEAR
+    angles = 2 * np.pi * np.stack([day, week, year], axis=1)  # (T, 3)
+    circles = np.stack([np.sin(angles), np.cos(angles)], axis=2)  # (T, 3, 2)
+    return circles.reshape(len(times), 6).astype(np.float32)
+
+
+def with_calendar(series: Series) -> Series:
+    """The series with the six calendar channels behind its covariates (unchanged if it has them already)."""
+    if set(CALENDAR_NAMES) <= set(series.covariate_names):
+        return series
+    return replace(
+        series,
+        covariates=np.concatenate([series.covariates, calendar(series.times)], axis=1),
+        covariate_names=(*series.covariate_names, *CALENDAR_NAMES),
+    )

@@ -1,0 +1,66 @@
+"""Cleaning: readings that cannot be (a household's consumption below zero) are replaced.
+
+With x the readings, N the negative ones and m the moving average over 7 days of the readings that are neither missing
+nor in N, the deviations d = x − m are interpolated linearly in time across N, and x̂ = max(0, m + d̂) takes the place of
+x there. So a replaced reading follows the level of its own week and leans on its neighbours; missing ones stay missing.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from tamedit.data.series import Series
+
+_BASELINE = pd.Timedelta(days=7)
+
+
+def replace_negatives(series: Series) -> Series:
+    """The series without negative readings; `notes` says how many were replaced.
+
+    A channel of a meter whose readings are all negative has nothing to lean on: its readings become missing.
+    """
+    with np.errstate(invalid="ignore"):
+        negative = series.values < 0
+    count = int(negative.sum())
+    if count == 0:
+        return series
+    values = series.values.copy()
+    width = max(1, round(_BASELINE / series.frequency))
+    for meter in np.flatnonzero(np.logical_or.reduceat(negative.any(axis=1), series.offsets[:-1])):
+        rows = slice(int(series.offsets[meter]), int(series.offsets[meter + 1]))
+        for channel in np.flatnonzero(negative[rows].any(axis=0)):
+            values[rows, channel] = _replaced(values[rows, channel], negative[rows, channel], width)
+    share = count / max(1, int((~np.isnan(series.values)).sum()))
+    note = (
+        f"{count:,} negative reading{'s' * (count != 1)} ({share:.2%}) replaced by interpolation on a 7-day "
+        "moving-average baseline."
+    )
+    return replace(series, values=values, notes=(*series.notes, note))
+
+
+def moving_average(values: np.ndarray, width: int) -> np.ndarray:
+    """Centred mean over `width` steps of what is not NaN (fewer at the borders); NaN where there is nothing."""
+    known = ~np.isnan(values)
+    sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0), dtype=np.float64)])
+    counts = np.concatenate([[0], np.cumsum(known)])
+    centres = np.arange(len(values))
+    low = np.maximum(centres - width // 2, 0)
+    high = np.minimum(centres + (width - width // 2), len(values))
+    number = counts[high] - counts[low]
+    return np.where(number > 0, (sums[high] - sums[low]) / np.maximum(number, 1), np.nan)
+
+
+def _replaced(column: np.ndarray, negative: np.ndarray, width: int) -> np.ndarray:
+    kept = np.where(negative, np.nan, column.astype(np.float64))
+    known = np.flatnonzero(~np.isnan(kept))
+    wrong = np.flatnonzero(negative)
+    if len(known) == 0:
+        return kept.astype(column.dtype)
+    baseline = moving_average(kept, width)
+    # A week without any good reading has no average: the average is carried over from the nearest weeks.
+    averaged = np.flatnonzero(~np.isnan(baseline))
+    baseline = np.interp(np.arange(len(kept)), averaged, baseline[averaged])
+    deviation = np.interp(wrong, known, kept[known] - baseline[known])
+    kept[wrong] = np.maximum(0.0, baseline[wrong] + deviation)
+    return kept.astype(column.dtype)

@@ -1,0 +1,244 @@
+"""`Series`: one or more meters on a regular time grid, joined end to end.
+
+Rows offsets[m] : offsets[m + 1] belong to meter m. Within a meter every row is one step after the row before; between
+meters nothing is implied, so that meters may start and stop when they like. NaN means missing, everywhere.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from tamedit.data import assemble
+from tamedit.data.columns import Wanted
+from tamedit.data.grid import MICROSECONDS_A_DAY, Step, after, spoken
+from tamedit.errors import UserError
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """One or more meters on a regular time grid, joined end to end."""
+
+    values: np.ndarray  # (T, K) float32, targets, NaN = missing
+    covariates: np.ndarray  # (T, V) float32, known at every step
+    times: pd.DatetimeIndex  # (T,) stamps of every row
+    meters: tuple[str, ...]  # M names, "" for a single meter without a name
+    offsets: np.ndarray  # (M + 1,) int64
+    targets: tuple[str, ...]  # K names
+    covariate_names: tuple[str, ...]  # V names
+    frequency: pd.Timedelta
+    notes: tuple[str, ...] = ()  # what was assumed, one sentence each
+    layout: Literal["wide", "long"] = "wide"
+    time_name: str = "time"  # how the user called the column of stamps
+    id_name: str = "meter"  # and, in the long layout, the column of meters
+    step: Step | None = None  # the exact step (months have no fixed length); derived from `frequency` if not given
+
+    def __post_init__(self) -> None:
+        rows = len(self.times)
+        if self.values.shape != (rows, len(self.targets)) or self.covariates.shape != (rows, len(self.covariate_names)):
+            raise ValueError(
+                f"values {self.values.shape} and covariates {self.covariates.shape} must have {rows} rows and "
+                f"{len(self.targets)} and {len(self.covariate_names)} columns"
+            )
+        if len(self.offsets) != len(self.meters) + 1 or self.offsets[0] != 0 or self.offsets[-1] != rows:
+            raise ValueError(f"offsets of {len(self.meters)} meters must run from 0 to {rows}")
+        if self.step is None:
+            size = int(self.frequency / pd.Timedelta(1, unit="us"))
+            whole_days = self.times.tz is not None and size % MICROSECONDS_A_DAY == 0
+            object.__setattr__(self, "step", Step("wall" if whole_days else "elapsed", size))
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __repr__(self) -> str:
+        span = f"{self.times.min()} … {self.times.max()}" if len(self) else "no rows"
+        return (
+            f"Series({len(self):,} rows every {self.spoken_step}, {len(self.meters):,} meter"
+            f"{'s' * (len(self.meters) != 1)}, {span}, targets {', '.join(self.targets)})"
+        )
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """(M,) rows of every meter."""
+        return np.diff(self.offsets)
+
+    @property
+    def spoken_step(self) -> str:
+        """The step in words: "1 hour", "15 minutes", "1 month"."""
+        return spoken(self._step)
+
+    @property
+    def period(self) -> int:
+        """Steps in a season: a day below a day (24 hourly, 96 at 15 minutes), 7 daily, a year monthly, 1 if none."""
+        if self._step.kind == "months":
+            return max(1, 12 // self._step.size)
+        size = self._step.size
+        if size < MICROSECONDS_A_DAY:
+            return max(1, round(MICROSECONDS_A_DAY / size))
+        if size == MICROSECONDS_A_DAY:
+            return 7
+        return 52 if size == 7 * MICROSECONDS_A_DAY else 1
+
+    @property
+    def _step(self) -> Step:
+        assert self.step is not None  # set in __post_init__
+        return self.step
+
+    def between(self, starts: np.ndarray, stops: np.ndarray) -> "Series":
+        """Rows starts[m] : stops[m] of every meter, counted from the meter's first row; empty meters are left out."""
+        starts = np.clip(np.asarray(starts, dtype=np.int64), 0, self.lengths)
+        stops = np.clip(np.asarray(stops, dtype=np.int64), starts, self.lengths)
+        lengths = stops - starts
+        kept = np.flatnonzero(lengths)
+        offsets = np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.int64)
+        if len(kept) == 1:  # a view, not a copy
+            first = self.offsets[kept[0]] + starts[kept[0]]
+            index: slice | np.ndarray = slice(int(first), int(first + lengths[kept[0]]))
+        else:
+            inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths[kept])
+            index = np.repeat(self.offsets[kept] + starts[kept], lengths[kept]) + inside
+        return replace(
+            self,
+            values=self.values[index],
+            covariates=self.covariates[index],
+            times=self.times[index],
+            meters=tuple(self.meters[meter] for meter in kept),
+            offsets=offsets,
+        )
+
+    def rows(self, start: int, stop: int) -> "Series":
+        """Rows start : stop of a single meter."""
+        if len(self.meters) != 1:
+            raise UserError(f"rows() cuts a single meter and this series has {len(self.meters)}; select() one first.")
+        return self.between(np.array([start]), np.array([stop]))
+
+    def select(self, meters: Sequence[int]) -> "Series":
+        """Some meters, by their numbers, in the order given."""
+        numbers = np.asarray(meters, dtype=np.int64).reshape(-1)
+        if len(numbers) and (numbers.min() < 0 or numbers.max() >= len(self.meters)):
+            raise UserError(
+                f"There is no meter {numbers.max()}: this series has the meters 0 to {len(self.meters) - 1}."
+            )
+        lengths = self.lengths[numbers]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        index = np.repeat(self.offsets[numbers], lengths) + np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+        return replace(
+            self,
+            values=self.values[index],
+            covariates=self.covariates[index],
+            times=self.times[index],
+            meters=tuple(self.meters[number] for number in numbers),
+            offsets=offsets,
+        )
+
+    def future(self, steps: int, meter: int = 0) -> pd.DatetimeIndex:
+        """The `steps` stamps after the last row of a meter."""
+        stop = int(self.offsets[meter + 1])
+        return after(self.times[stop - 1 : stop], self._step, steps)
+
+    def frame(self, values: np.ndarray | None = None) -> pd.DataFrame:
+        """Back to pandas, laid out as the user wrote it, with other (T, K) values if given.
+
+        Wide: stamps as the index, one column a target. Long: columns for the meter, the stamp and every target.
+        """
+        values = self.values if values is None else np.asarray(values)
+        if values.shape != self.values.shape:
+            raise UserError(f"The values have the shape {values.shape}, but this series has {self.values.shape}.")
+        frame = pd.DataFrame(values, index=self.times.rename(self.time_name), columns=list(self.targets))
+        if self.layout == "wide" and len(self.meters) == 1:
+            return frame
+        frame = frame.reset_index()
+        frame.insert(0, self.id_name, np.repeat(np.array(self.meters, dtype=object), self.lengths))
+        return frame
+
+
+def read(
+    source: str | Path | pd.DataFrame | np.ndarray,
+    *,
+    time: str | None = None,
+    id: str | None = None,
+    value: str | None = None,
+    targets: Sequence[str] | None = None,
+    covariates: Sequence[str] = (),
+    frequency: str | None = None,
+    timezone: str | None = None,
+    missing_covariates: Literal["refuse", "hold"] = "refuse",
+) -> Series:
+    """A series from a CSV or Parquet file, a DataFrame, or an array of shape (N, time, channels).
+
+    Columns that are not named are found: the stamps by name and content, the meters by name (or as the text column of
+    a table whose stamps repeat), the targets as all other columns. What was assumed is said in `notes`.
+
+    Arguments
+        time         column of time stamps
+        id           column of meter names: the long layout (one row a meter and stamp)
+        value        the one target column, the same as targets=[value]
+        targets      columns to fill, forecast and generate
+        covariates   columns that are known at every step, also in the future (holidays, tariffs)
+        frequency    step between rows ("1h", "15min", "1D", "1MS"); the most common step if not given
+        timezone     such as "Europe/London": stamps without an offset are local times there, others are converted
+        missing_covariates   "refuse" a covariate with gaps, or "hold" its last known value
+
+    Nothing is filled in: rows of the grid without a reading are NaN.
+    """
+    if value is not None and targets is not None:
+        raise UserError(f"value={value!r} and targets={list(targets)} were both given; name the targets once.")
+    if missing_covariates not in ("refuse", "hold"):
+        raise UserError(f"missing_covariates={missing_covariates!r} is not known; choose 'refuse' or 'hold'.")
+    if isinstance(source, np.ndarray):
+        parts = assemble.from_array(source, targets)
+    else:
+        wanted = Wanted(
+            time=time,
+            id=id,
+            targets=tuple(targets) if targets is not None else (value,) if value is not None else None,
+            covariates=tuple(covariates),
+            frequency=frequency,
+            timezone=timezone,
+            hold_covariates=missing_covariates == "hold",
+        )
+        parts = assemble.from_table(source, wanted)
+    return Series(
+        values=parts.values,
+        covariates=parts.covariates,
+        times=parts.grid.times,
+        meters=parts.meters,
+        offsets=parts.grid.offsets,
+        targets=parts.targets,
+        covariate_names=parts.covariate_names,
+        frequency=parts.grid.step.frequency,
+        notes=parts.notes,
+        layout=parts.layout,
+        time_name=parts.time_name,
+        id_name=parts.id_name,
+        step=parts.grid.step,
+    )
+
+
+def read_csv(
+    path: str | Path,
+    *,
+    time: str | None = None,
+    id: str | None = None,
+    value: str | None = None,
+    targets: Sequence[str] | None = None,
+    covariates: Sequence[str] = (),
+    frequency: str | None = None,
+    timezone: str | None = None,
+    missing_covariates: Literal["refuse", "hold"] = "refuse",
+) -> Series:
+    """A series from a CSV file: `read` with a path."""
+    return read(
+        Path(path),
+        time=time,
+        id=id,
+        value=value,
+        targets=targets,
+        covariates=covariates,
+        frequency=frequency,
+        timezone=timezone,
+        missing_covariates=missing_covariates,
+    )

@@ -1,0 +1,115 @@
+"""Named data sets: where their file is, what it must hold, how it is split, and what is publicly known of it.
+
+A file is looked for in the folder that the variable TAMEDIT_DATA names, then in the user's cache. The two ETT files are
+downloaded when they are absent; the other two are downloaded by hand from their publishers and put into our form with
+`tamedit data convert`.
+"""
+
+import hashlib
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from tamedit.data.catalogue import SOURCES, Source, source
+from tamedit.data.clean import replace_negatives
+from tamedit.data.convert import convert
+from tamedit.data.series import Series, read
+from tamedit.data.split import Split, split_by_meter, split_by_rows, split_by_time
+from tamedit.errors import UserError
+
+__all__ = ["SOURCES", "Source", "convert", "fetch", "find", "load", "place", "source", "split"]
+
+
+def cache_folder() -> Path:
+    """The user's cache, where downloads and conversions go when TAMEDIT_DATA is not set."""
+    import pooch
+
+    return Path(pooch.os_cache("tamedit"))
+
+
+def place(name: str) -> Path:
+    """Where the file of a data set belongs: where it is, else TAMEDIT_DATA, else the cache."""
+    wanted = source(name)
+    folders = [cache_folder()]
+    if os.environ.get("TAMEDIT_DATA"):
+        folders.insert(0, Path(os.environ["TAMEDIT_DATA"]).expanduser())
+    for folder in folders:
+        if (folder / wanted.file).is_file():
+            return folder / wanted.file
+    return folders[0] / wanted.file
+
+
+def find(name: str) -> Path:
+    """The file of a data set; one sentence says what to do if it is absent or (for downloads) damaged."""
+    wanted, path = source(name), place(name)
+    if not path.is_file():
+        remedy = f"run: tamedit data fetch {name}"
+        if wanted.url is None:
+            remedy = f"get {wanted.origin}, then run: tamedit data convert {name} RAW"
+        raise UserError(f"The data set {name!r} ({wanted.file}) is not on this machine; {remedy}")
+    if wanted.url is not None and not has_checksum(path, wanted.sha256):
+        raise UserError(
+            f"{path} is not the published {wanted.file} (its SHA-256 differs); delete it and run: tamedit data fetch "
+            f"{name}"
+        )
+    return path
+
+
+def fetch(name: str) -> Path:
+    """The file of a data set, downloaded and checked if it is absent and may be downloaded."""
+    wanted, path = source(name), place(name)
+    if path.is_file() or wanted.url is None:
+        return find(name)
+    import pooch
+
+    folder = path.parent if os.access(_existing(path.parent), os.W_OK) else cache_folder()
+    try:
+        pooch.retrieve(wanted.url, known_hash=f"sha256:{wanted.sha256}", fname=wanted.file, path=folder)
+    except ValueError as error:
+        raise UserError(
+            f"What {wanted.url} sent is not the published {wanted.file} (its SHA-256 differs); try again later, or put "
+            f"the file into {folder} yourself."
+        ) from error
+    except OSError as error:
+        raise UserError(
+            f"{wanted.file} could not be downloaded from {wanted.url}; check the network, or put it into {folder}."
+        ) from error
+    return folder / wanted.file
+
+
+def load(name: str) -> Series:
+    """A named data set, cleaned (where readings below zero cannot be) and without calendar channels."""
+    wanted = source(name)
+    path = fetch(name)
+    series = read(path, frequency=wanted.frequency)
+    if len(series.targets) != len(wanted.typical_level):
+        raise UserError(
+            f"{path} does not hold the data set {name!r}; convert it again with: tamedit data convert {name}"
+        )
+    if wanted.url is None and not has_checksum(path, wanted.sha256):
+        series = replace(series, notes=(*series.notes, f"{wanted.file} differs from our own conversion of {name!r}."))
+    return replace_negatives(series) if wanted.non_negative else series
+
+
+def split(name: str, series: Series) -> Split:
+    """The usual split: ETT 12/4/4 months, household 70/15/15 in time, ideal 54 of the homes for test."""
+    if name == "etth1":
+        return split_by_rows(series, (8640, 2880, 2880))
+    if name == "ettm1":
+        return split_by_rows(series, (34_560, 11_520, 11_520))
+    if source(name).name == "ideal":
+        return split_by_meter(series, test_meters=max(1, round(len(series.meters) * 54 / 254)), validation_share=0.15)
+    return split_by_time(series)
+
+
+def has_checksum(path: Path, sha256: str) -> bool:
+    """Whether the file at `path` has this SHA-256."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+
+
+def _existing(folder: Path) -> Path:
+    """The folder itself, or the nearest one above it that exists."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder

@@ -1,0 +1,81 @@
+"""Chronological splits: what is learned from comes before what is tested on, or from other meters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tamedit.data.series import Series
+from tamedit.errors import UserError
+
+
+@dataclass(frozen=True)
+class Split:
+    """Three parts of a series that share no row."""
+
+    train: Series
+    validation: Series
+    test: Series
+
+
+def split_by_time(series: Series, shares: Sequence[float] = (0.7, 0.15, 0.15)) -> Split:
+    """Every meter cut by its own rows: the first part for training, then validation, then test."""
+    if (
+        len(shares) != 3
+        or any(not 0 <= share <= 1 for share in shares)
+        or abs(sum(shares) - 1) > 1e-6
+        or shares[0] == 0
+    ):
+        raise UserError(
+            f"The shares {tuple(shares)} must be three numbers from 0 to 1 that sum to 1, the first above 0."
+        )
+    lengths = series.lengths
+    first = np.rint(lengths * shares[0]).astype(np.int64)
+    second = np.rint(lengths * (shares[0] + shares[1])).astype(np.int64)
+    return _cut(series, first, second, lengths)
+
+
+def split_by_rows(series: Series, counts: Sequence[int] = (8640, 2880, 2880)) -> Split:
+    """Every meter cut after a fixed number of rows; later rows are not used."""
+    if len(counts) != 3 or any(count < 0 for count in counts) or counts[0] == 0:
+        raise UserError(f"The counts {tuple(counts)} must be three whole numbers of rows, the first above 0.")
+    shortest = int(series.lengths.min())
+    if shortest < sum(counts):
+        raise UserError(
+            f"A split into {counts[0]} + {counts[1]} + {counts[2]} rows needs {sum(counts)} rows and the shortest "
+            f"meter has {shortest}; ask for fewer, or split by shares."
+        )
+    edges = np.cumsum(counts)
+    return _cut(series, *(np.full(len(series.meters), edge, dtype=np.int64) for edge in edges))
+
+
+def split_by_meter(series: Series, test_meters: int, validation_share: float, seed: int = 0) -> Split:
+    """Test on other meters: `test_meters` of them, drawn with `seed`, all their rows.
+
+    The last `validation_share` of the rows of every other meter is for validation, what comes before for training. The
+    draw depends on the names of the meters and not on the order in which the file has them.
+    """
+    count = len(series.meters)
+    if not 0 < test_meters < count:
+        raise UserError(f"test_meters={test_meters} must lie between 1 and {count - 1}: the series has {count} meters.")
+    if not 0 <= validation_share < 1:
+        raise UserError(f"validation_share={validation_share} must be at least 0 and below 1.")
+    by_name = np.array(sorted(range(count), key=lambda meter: series.meters[meter]))
+    drawn = by_name[np.random.default_rng(seed).permutation(count)[:test_meters]]
+    chosen = np.zeros(count, dtype=bool)
+    chosen[drawn] = True
+    rest = series.select(np.flatnonzero(~chosen).tolist())
+    edges = np.rint(rest.lengths * (1 - validation_share)).astype(np.int64)
+    return Split(
+        train=rest.between(np.zeros_like(edges), edges),
+        validation=rest.between(edges, rest.lengths),
+        test=series.select(np.flatnonzero(chosen).tolist()),
+    )
+
+
+def _cut(series: Series, first: np.ndarray, second: np.ndarray, third: np.ndarray) -> Split:
+    return Split(
+        train=series.between(np.zeros_like(first), first),
+        validation=series.between(first, second),
+        test=series.between(second, third),
+    )

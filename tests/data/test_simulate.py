@@ -1,0 +1,86 @@
+"""The simulator: seeded, of any size, and like a household."""
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tamedit.data.simulate import simulate
+from tamedit.errors import UserError
+
+
+def test_default_has_the_shape_of_the_private_series() -> None:
+    series = simulate()
+    assert len(series) == 23_136
+    assert series.times[0] == pd.Timestamp("2023-01-01")
+    assert series.times[-1] == pd.Timestamp("2025-08-21 23:00")
+    assert (series.layout, series.targets, series.period) == ("wide", ("kwh",), 24)
+    values = series.values[:, 0]
+    assert 0 < np.isnan(values).mean() < 0.02
+    assert 0 < (values < 0).sum() < 20
+
+
+def test_same_seed_same_series() -> None:
+    np.testing.assert_array_equal(simulate(2, 500, seed=4).values, simulate(2, 500, seed=4).values)
+    assert not np.array_equal(simulate(1, 500, seed=4).values, simulate(1, 500, seed=5).values)
+
+
+def test_a_meter_does_not_depend_on_how_many_there_are() -> None:
+    np.testing.assert_array_equal(simulate(2, 400, seed=1).values, simulate(5, 400, seed=1).values[:800])
+
+
+def test_fleet_is_long() -> None:
+    series = simulate(12, 48)
+    assert series.layout == "long"
+    assert series.meters[3] == "meter_03"
+    frame = series.frame()
+    assert list(frame.columns) == ["meter", "time", "kwh"]
+    assert len(frame) == 12 * 48
+
+
+def test_without_disturbances_all_is_positive_and_complete() -> None:
+    values = simulate(20, 2000, spike_rate=0.0, negative_rate=0.0, outage_rate=0.0).values
+    assert (values > 0).all()
+
+
+def test_rates_are_what_happens() -> None:
+    values = simulate(30, 8760, negative_rate=0.01, outage_rate=0.001, outage_hours=20.0).values
+    assert (values < 0).mean() == pytest.approx(0.01, rel=0.1)
+    assert np.isnan(values).mean() == pytest.approx(1 - np.exp(-0.02), rel=0.2)
+
+
+def test_looks_like_household_load() -> None:
+    """Ranges around published figures of European homes: level, skew, rhythm of the day, winter above summer."""
+    load = (
+        simulate(100, 8760, spike_rate=0.0, negative_rate=0.0, outage_rate=0.0)
+        .values.reshape(100, 8760)
+        .astype(np.float64)
+    )
+    assert 0.25 < np.median(load.mean(axis=1)) < 0.45
+    assert 0.7 < np.median(load.std(axis=1) / load.mean(axis=1)) < 1.3
+    assert np.median(load) < 0.75 * load.mean()
+    assert np.quantile(load, 0.99) > 4 * load.mean()
+    centred = load - load.mean(axis=1, keepdims=True)
+
+    def correlation(lag: int) -> float:
+        return float(np.median((centred[:, lag:] * centred[:, :-lag]).mean(axis=1) / centred.var(axis=1)))
+
+    assert 0.35 < correlation(1) < 0.65
+    assert correlation(24) > 0.15
+    assert correlation(24) > correlation(12) + 0.1
+    day = load.mean(axis=0).reshape(365, 24)
+    assert day[:, 17:21].mean() > 1.8 * day[:, 1:5].mean()
+    assert day[:30].mean() > 1.2 * day[170:200].mean()
+
+
+def test_a_thousand_meters_for_a_year_take_seconds() -> None:
+    begin = time.perf_counter()
+    simulate(100, 8760)
+    assert time.perf_counter() - begin < 4  # 0.3 s on an idle machine; ten times as many meters in a few seconds
+
+
+def test_bad_arguments() -> None:
+    for arguments in ({"meters": 0}, {"hours": 1}, {"spike_rate": 2.0}, {"outage_hours": 0.0}, {"start": "soon"}):
+        with pytest.raises(UserError):
+            simulate(**arguments)  # type: ignore[arg-type]
