@@ -1,0 +1,66 @@
+"""What the network may see of an example, and what it is asked for.
+
+Axis letters, for the whole package:
+
+    B examples · L time steps · K target channels · V known covariates · D width · U privacy units · G draws a unit ·
+    S samples a window
+
+`Context` holds everything that may reach the network. It is built from observed cells alone, so that no hidden value can
+change the condition, the free fill or any other input. `Batch` adds the hidden cells, for the loss.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+class _Tensors:
+    """Moves and indexes every tensor of a dataclass at once."""
+
+    def _map(self, change: Callable[[Any], Any]) -> Self:
+        return type(self)(**{field.name: change(getattr(self, field.name)) for field in fields(self)})  # type: ignore[arg-type]
+
+    def to(self, device: torch.device | str) -> Self:
+        return self._map(lambda value: value.to(device))
+
+    def __getitem__(self, rows: slice | Tensor) -> Self:
+        return self._map(lambda value: value[rows])
+
+    def repeat(self, times: int) -> Self:
+        """Every example `times` times in a row: (B, …) becomes (B · times, …)."""
+        return self._map(lambda value: value.repeat_interleave(times, dim=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Context(_Tensors):
+    """What may be seen: a function of the observed cells, of the stamps and of nothing else. Model units."""
+
+    values: Float[Tensor, "B L K"]  # observed values, 0 where unknown
+    observed: Float[Tensor, "B L K"]  # 1 where a value is observed
+    anchor: Float[Tensor, "B L K"]  # the free fill b(observed); 0 without an anchor
+    covariates: Float[Tensor, "B L V"]  # known at every step
+    channels: Float[Tensor, "B K"]  # 1 for a real channel, 0 for padding
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch(_Tensors):
+    """A context with the residual that it hides, in model units, and the way back to the units of the data.
+
+    A value in the data's units is (anchor + residual) · scale + level.
+    """
+
+    context: Context
+    residual: Float[Tensor, "B L K"]  # x − b at hidden cells, 0 elsewhere
+    hidden: Float[Tensor, "B L K"]  # 1 where a value exists and is hidden: the loss is taken here
+    level: Float[Tensor, "B 1 K"]
+    scale: Float[Tensor, "B 1 K"]
+
+    def __len__(self) -> int:
+        return len(self.residual)
