@@ -1,0 +1,61 @@
+"""Named sizes, tightness presets, and the configuration that builds a network."""
+
+from typing import Literal, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, PositiveInt, model_validator
+
+from tamedit.errors import UserError
+from tamedit.model.bounds import Bounds, Operator
+
+Size = Literal["tiny", "small", "base", "paper"]
+SIZES: dict[str, dict[str, int]] = {
+    "tiny": {"depth": 2, "width": 32, "heads": 2},
+    "small": {"depth": 3, "width": 64, "heads": 4},
+    "base": {"depth": 4, "width": 128, "heads": 8},
+    "paper": {"depth": 8, "width": 256, "heads": 8},
+}
+
+Tightness = Literal["loose", "medium", "tight", "too_tight", "off"]
+TIGHTNESS: dict[str, float] = {"loose": 1.00, "medium": 0.90, "tight": 0.75, "too_tight": 0.50}
+
+
+class NetworkConfig(BaseModel):
+    """Everything that decides the shape of a network. `bounds`: one for all blocks, or one a block and one for the end."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    target_channels: PositiveInt
+    covariate_channels: int = 0
+    length: PositiveInt
+    depth: PositiveInt = SIZES["small"]["depth"]
+    width: PositiveInt = SIZES["small"]["width"]
+    heads: PositiveInt = SIZES["small"]["heads"]
+    mlp_ratio: PositiveInt = 4
+    operator: Operator = "tanh"
+    bounds: tuple[Bounds, ...] = (Bounds(),)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.width % self.heads or self.width % 2:
+            raise UserError(
+                f"width={self.width} must be even and divisible by heads={self.heads}; choose another width."
+            )
+        if len(self.bounds) not in (1, self.depth + 1):
+            raise UserError(
+                f"bounds has {len(self.bounds)} entries for depth={self.depth}; give one for all blocks, "
+                f"or {self.depth + 1}: one a block and one for the final layer."
+            )
+        return self
+
+    def bounds_by_block(self) -> tuple[Bounds, ...]:
+        """One entry a block, and the final layer's."""
+        return self.bounds if len(self.bounds) > 1 else self.bounds * (self.depth + 1)
+
+
+def tightened(reference: Bounds, tightness: Tightness) -> Bounds:
+    """The bounds of a preset: the reference magnitudes (C₀, Γ₀, B₀, A₀) times 1.00, 0.90, 0.75 or 0.50; none for `off`."""
+    if tightness == "off":
+        return Bounds()
+    if tightness not in TIGHTNESS:
+        raise UserError(f"bounds={tightness!r} is not a preset; choose one of {', '.join(get_args(Tightness))}.")
+    return reference.scaled(TIGHTNESS[tightness])
