@@ -1,0 +1,100 @@
+"""Samplers against a closed form: for Gaussian data the exact denoiser is known.
+
+    x_0 ~ N(m, s²)  ⇒  E[x_0 | x_t] = (m (1 − ᾱ) + √ᾱ s² x_t) / (ᾱ s² + 1 − ᾱ)
+"""
+
+import numpy as np
+import pytest
+import torch
+
+from tamedit.diffusion.process import Process
+from tamedit.diffusion.sample import SamplerConfig, sample, starting_noise
+from tamedit.model.dit import DiffusionTransformer, Prepared
+from tamedit.model.zoo import NetworkConfig
+from tamedit.windows.batch import Context
+
+LENGTH, CHANNELS = 6, 2
+CONFIG = NetworkConfig(target_channels=CHANNELS, length=LENGTH, depth=1, width=8, heads=2)
+
+
+class ExactDenoiser(DiffusionTransformer):
+    """Knows that every cell is N(mean, deviation²), independently."""
+
+    def __init__(self, process: Process, mean: float, deviation: float) -> None:
+        super().__init__(CONFIG)
+        self.process, self.mean, self.deviation = process, mean, deviation
+
+    def denoise(self, noised: torch.Tensor, time: torch.Tensor, prepared: Prepared) -> torch.Tensor:
+        signal, noise = (table[time][:, None, None] for table in (self.process.signal, self.process.noise))
+        variance = self.deviation**2
+        clean = (self.mean * noise**2 + signal * variance * noised) / (signal**2 * variance + noise**2)
+        epsilon = (noised - signal * clean) / noise
+        return epsilon if self.process.prediction == "epsilon" else signal * epsilon - noise * clean
+
+
+def context(batch: int, seen: float = 0.0) -> Context:
+    mask = (torch.rand(batch, LENGTH, CHANNELS, generator=torch.Generator().manual_seed(0)) < seen).float()
+    return Context(mask * 7, mask, torch.zeros_like(mask), torch.zeros(batch, LENGTH, 0), torch.ones(batch, CHANNELS))
+
+
+@pytest.mark.parametrize("prediction", ["epsilon", "v"])
+@pytest.mark.parametrize(("solver", "steps", "tolerance"), [("dpm++", 20, 0.03), ("ddim", 500, 0.04), ("ddpm", 1000, 0.03)])
+@pytest.mark.parametrize(("mean", "deviation"), [(0.0, 1.0), (0.7, 0.4), (-1.0, 2.0), (0.5, 0.1)])
+def test_sampled_moments_match_the_closed_form(
+    prediction: str, solver: str, steps: int, tolerance: float, mean: float, deviation: float
+) -> None:
+    process = Process(prediction=prediction)  # type: ignore[arg-type]
+    network = ExactDenoiser(process, mean, deviation)
+    config = SamplerConfig(solver=solver, steps=steps, antithetic=False, rows=4096)  # type: ignore[arg-type]
+    drawn = sample(network, context(4), process, 1000, config=config)
+    count = drawn.numel()
+    assert abs(drawn.mean().item() - mean) < tolerance * deviation + 4 * deviation / np.sqrt(count)
+    assert drawn.std().item() == pytest.approx(deviation, rel=tolerance + 3 / np.sqrt(2 * count))
+
+
+def test_the_untrained_network_samples_a_unit_gaussian() -> None:
+    network = DiffusionTransformer(CONFIG)
+    drawn = sample(network, context(4), Process(), 1000, config=SamplerConfig(antithetic=False, rows=4096))
+    assert abs(drawn.mean().item()) < 4 / np.sqrt(drawn.numel())
+    assert drawn.std().item() == pytest.approx(1.0, rel=0.03)
+    from scipy import stats
+
+    assert stats.kstest((drawn / drawn.std()).numpy().ravel(), "norm").pvalue > 1e-3
+
+
+def test_observed_cells_and_padding_get_no_residual() -> None:
+    seen = context(5, seen=0.5)
+    seen.channels[:, 1] = 0
+    drawn = sample(DiffusionTransformer(CONFIG), seen, Process(), 3, config=SamplerConfig(steps=4))
+    assert drawn.shape == (5, 3, LENGTH, CHANNELS)
+    assert (drawn.transpose(0, 1)[:, seen.observed > 0] == 0).all()
+    assert (drawn[..., 1] == 0).all()
+    assert (drawn[..., 0].transpose(0, 1)[:, seen.observed[..., 0] == 0] != 0).all()
+
+
+def test_a_window_gets_the_same_draws_in_every_batch() -> None:
+    network, process = DiffusionTransformer(CONFIG), Process()
+    torch.nn.init.normal_(network.output.weight)
+    seen, names = context(6, seen=0.3), np.array([4, 9, 2, 30, 7, 8])
+    whole = sample(network, seen, process, 4, windows=names, config=SamplerConfig(steps=5))
+    small = sample(network, seen, process, 4, windows=names, config=SamplerConfig(steps=5, rows=4))
+    torch.testing.assert_close(whole, small, rtol=1e-4, atol=1e-5)
+    other = sample(network, seen, process, 4, windows=names, seed=1, config=SamplerConfig(steps=5))
+    assert not torch.allclose(whole, other)
+
+
+def test_antithetic_samples_are_pairs_and_sharpen_the_mean() -> None:
+    noise = starting_noise(np.arange(3), 10, (LENGTH, CHANNELS), 0, antithetic=True)
+    assert torch.equal(noise[:, :5], -noise[:, 5:])
+    process = Process()
+    network = ExactDenoiser(process, 0.7, 0.4)
+    errors = {}
+    for antithetic in (True, False):
+        drawn = sample(network, context(50), process, 10, config=SamplerConfig(antithetic=antithetic, rows=1024))
+        errors[antithetic] = (drawn.mean(1) - 0.7).square().mean().sqrt().item()
+        assert drawn.std().item() == pytest.approx(0.4, rel=0.05)
+    assert errors[True] < 0.05 * errors[False]
+
+
+def test_no_windows_is_no_error() -> None:
+    assert sample(DiffusionTransformer(CONFIG), context(0), Process(), 3).shape == (0, 3, LENGTH, CHANNELS)
