@@ -1,0 +1,169 @@
+"""The one training loop: gradients come from a source, everything else happens here.
+
+    for step in …:   gradient = source(step);   AdamW;   average;   now and then validate, log, checkpoint
+
+The loop knows neither diffusion nor privacy. A `GradientSource` leaves a gradient in every `parameter.grad` and says
+what it cost; the ordinary one averages over a batch, the private one clips every unit and adds noise to the sum.
+"""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from tamedit.training.checkpoint import State, load_state, optimizer_tensors, restore_optimizer, save_state
+from tamedit.training.config import Speed, TrainingConfig
+from tamedit.training.ema import MovingAverage
+from tamedit.training.metrics import MetricsLog
+
+CHECKPOINT = "checkpoint.safetensors"
+
+
+class GradientSource(Protocol):
+    """Leaves the gradient of a step in the network's parameters."""
+
+    def __call__(self, step: int) -> dict[str, float]:
+        """Numbers to log: at least `loss`."""
+
+
+class Progress(Protocol):
+    """Shows a person how far a run is."""
+
+    def __call__(self, step: int, steps: int, numbers: dict[str, float]) -> None: ...
+
+
+@dataclass
+class Outcome:
+    """What a call of `Trainer.run` did."""
+
+    step: int
+    finished: bool
+    seconds: float
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Yields a question, "has someone asked to stop?"; Ctrl-C and SIGTERM answer yes instead of breaking a step in two."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked.is_set
+        return
+
+    def ask(number: int, frame: Any) -> None:
+        if asked.is_set():  # asked twice: obey at once
+            raise KeyboardInterrupt
+        asked.set()
+
+    previous = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked.is_set
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+class Trainer:
+    """Trains a network in a folder; continues from the folder's checkpoint if told to."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        source: GradientSource,
+        config: TrainingConfig,
+        folder: Path,
+        *,
+        speed: Speed | None = None,
+        validate: Callable[[nn.Module], float] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.network, self.source, self.config, self.folder = network, source, config, Path(folder)
+        self.speed = speed or Speed()
+        self.validate = validate
+        self.progress = progress or (lambda step, steps, numbers: None)
+        self.names = [name for name, _ in network.named_parameters()]
+        self.optimizer = torch.optim.AdamW(
+            network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, foreach=True
+        )
+        self.average = MovingAverage(network, config.ema)
+        self.best: dict[str, Tensor] = {}
+        self.best_loss: float | None = None
+        self.step = 0
+        self.seconds = 0.0
+        self.metrics = MetricsLog(self.folder / "metrics.jsonl")
+
+    def resume(self) -> None:
+        """Take up the folder's checkpoint."""
+        state = load_state(self.folder / CHECKPOINT)
+        self.network.load_state_dict(state.group("network"))
+        for name, value in state.group("average").items():
+            self.average.weights[name].copy_(value)
+        self.best, self.best_loss = state.group("best"), state.best_loss
+        restore_optimizer(self.optimizer, self.names, state.group("optimizer"))
+        self.step, self.seconds = state.step, state.seconds
+        self.metrics.rewind(self.step)
+
+    def save(self) -> None:
+        """Write the checkpoint, whole or not at all."""
+        groups: dict[str, dict[str, Tensor]] = {
+            "network": {**dict(self.network.named_parameters())},
+            "average": self.average.weights,
+            "best": self.best,
+        }
+        tensors = {f"{group}/{name}": value for group, named in groups.items() for name, value in named.items()}
+        tensors |= optimizer_tensors(self.optimizer, self.names)
+        save_state(self.folder / CHECKPOINT, State(self.step, self.seconds, self.best_loss, tensors))
+
+    def weights(self) -> dict[str, Tensor]:
+        """The weights that become the model."""
+        return self.best if self.config.select == "best" and self.best else self.average.weights
+
+    def run(self) -> Outcome:
+        """Train to the configured number of steps, or until someone asks to stop; either way the state is on disk."""
+        steps, started, saved = self.config.steps, time.monotonic(), time.monotonic()
+        earlier = self.seconds
+        with interruptible() as asked_to_stop:
+            while self.step < steps and not asked_to_stop():
+                numbers = self._step()
+                self.seconds = earlier + time.monotonic() - started
+                if self.step % self.speed.log_every == 0 or self.step == steps:
+                    self.metrics.write({"step": self.step, **numbers, "seconds": round(self.seconds, 3)})
+                self.progress(self.step, steps, numbers)
+                if time.monotonic() - saved > self.speed.checkpoint_seconds:
+                    self.save()
+                    saved = time.monotonic()
+            self.save()
+        return Outcome(self.step, self.step >= steps, self.seconds)
+
+    def _step(self) -> dict[str, float]:
+        """One gradient, one step of the optimiser, one look at the validation data if it is due."""
+        self.network.train()
+        rate = self.config.rate(self.step)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        numbers = self.source(self.step)
+        self.optimizer.step()
+        self.step += 1
+        self.average.update(self.network, self.step)
+        if self.validate and (self.step % self.config.validate_every == 0 or self.step == self.config.steps):
+            numbers["validation_loss"] = self._validated()
+        return numbers
+
+    def _validated(self) -> float:
+        """The validation loss of the averaged weights; the best of them are kept."""
+        assert self.validate is not None
+        current = {name: value.detach().clone() for name, value in self.network.named_parameters()}
+        self.network.load_state_dict(self.average.weights)
+        self.network.eval()
+        loss = self.validate(self.network)
+        self.network.load_state_dict(current)
+        if self.best_loss is None or loss < self.best_loss:
+            self.best_loss = loss
+            self.best = {name: value.clone() for name, value in self.average.weights.items()}
+        return loss

@@ -1,0 +1,33 @@
+"""Numbers of a run, one JSON object a line."""
+
+import contextlib
+import json
+from pathlib import Path
+
+from tamedit.files import write_text
+
+
+class MetricsLog:
+    """Appends lines; after a resume the lines that the checkpoint does not know are dropped."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, numbers: dict[str, float]) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(numbers) + "\n")
+
+    def read(self) -> list[dict[str, float]]:
+        """Every whole line; a line torn by a crash is skipped."""
+        rows = []
+        if self.path.exists():
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                with contextlib.suppress(json.JSONDecodeError):
+                    rows.append(json.loads(line))
+        return rows
+
+    def rewind(self, step: int) -> None:
+        """Forget what came after `step`."""
+        kept = [row for row in self.read() if row["step"] <= step]
+        write_text(self.path, "".join(json.dumps(row) + "\n" for row in kept))

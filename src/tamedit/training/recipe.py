@@ -1,0 +1,121 @@
+"""From a source and a few choices to a whole configuration.
+
+Two forms. `anchor="seasonal"`, the default for users: the residual from the free fill, in each window's own units,
+v-prediction. `anchor="none"`, the paper's: z-scores of the training split, ε-prediction, no clamp. Three scales: `smoke`
+(seconds), `laptop` (minutes on two cores), `paper` (the published settings).
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, PositiveInt
+
+from tamedit.data.series import Series
+from tamedit.data.sources import SOURCES, Source
+from tamedit.diffusion.process import Process
+from tamedit.errors import UserError
+from tamedit.model.bounds import Bounds, Operator
+from tamedit.model.zoo import SIZES, NetworkConfig, Tightness, tightened
+from tamedit.training.config import TrainingConfig
+from tamedit.windows.anchor import Anchor
+from tamedit.windows.examples import ExampleConfig
+from tamedit.windows.masks import MaskConfig
+
+Scale = Literal["smoke", "laptop", "paper"]
+
+# p99 of ‖c‖, |γ|, |β|, |α| in unbounded training on the simulator (`python benchmarks/reference_magnitudes.py`).
+REFERENCE = Bounds(condition=8.0, scale=1.0, shift=1.0, gate=1.0)
+
+PAPER_MASKS = MaskConfig(weights={"random": 1.0, "block": 1.0, "stride": 1.0})
+
+
+class RunConfig(BaseModel):
+    """Everything that decides a run; written to `run.json`, compared on resume."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    seed: int = 0
+    window: PositiveInt
+    stride: PositiveInt
+    calendar: bool = True
+    scaling: Literal["instance", "public", "nonprivate"] = "instance"
+    examples: ExampleConfig
+    masks: MaskConfig
+    network: NetworkConfig
+    process: Process
+    training: TrainingConfig
+
+
+def _training(scale: Scale, steps: int | None, paper_form: bool) -> TrainingConfig:
+    """The optimiser of a scale."""
+    if scale == "smoke":
+        chosen: dict[str, Any] = {"steps": 60, "batch_size": 16, "warmup": 10, "validate_every": 30, "ema": 0.9}
+    elif scale == "laptop":
+        chosen = {"steps": 6000, "batch_size": 64, "warmup": 200, "validate_every": 500, "decay": "cosine"}
+        if not paper_form:
+            chosen |= {"learning_rate": 1e-3, "select": "best"}
+    else:
+        chosen = {}
+    if steps is not None:
+        chosen["steps"] = steps
+        if scale != "paper":
+            chosen["warmup"] = min(chosen["warmup"], max(steps // 10, 1))
+    return TrainingConfig(**chosen)
+
+
+def make_config(
+    series: Series,
+    source: str,
+    *,
+    scale: Scale = "laptop",
+    anchor: Anchor = "seasonal",
+    bounds: Tightness = "medium",
+    operator: Operator = "tanh",
+    steps: int | None = None,
+    seed: int = 0,
+    window: int | None = None,
+    size: str | None = None,
+    period: int | None = None,
+) -> RunConfig:
+    """The configuration of a run on `series`, from public facts about it and the caller's choices."""
+    if scale not in ("smoke", "laptop", "paper"):
+        raise UserError(f"scale={scale!r} is unknown; choose smoke, laptop or paper.")
+    known = SOURCES.get(source)
+    season = period or series.period
+    length = window or (known.window if known else default_window(series, season))
+    paper_form = anchor == "none"
+    size = size or {"smoke": "tiny", "laptop": "small", "paper": "paper"}[scale]
+    if size not in SIZES:
+        raise UserError(f"size={size!r} is unknown; choose one of {', '.join(SIZES)}.")
+    calendar = not (paper_form and len(series.targets) > 1)
+    return RunConfig(
+        source=source,
+        seed=seed,
+        window=length,
+        stride=_stride(known, season),
+        calendar=calendar,
+        scaling="nonprivate" if paper_form else "instance",
+        examples=ExampleConfig(anchor=anchor, period=season, residual_limit=None if paper_form else 5.0),
+        masks=PAPER_MASKS if paper_form else MaskConfig(),
+        network=NetworkConfig(
+            target_channels=len(series.targets),
+            covariate_channels=len(series.covariate_names) + (6 if calendar else 0),
+            length=length,
+            operator=operator,
+            bounds=(tightened(REFERENCE, bounds),),
+            **SIZES[size],
+        ),
+        process=Process(prediction="epsilon" if paper_form else "v"),
+        training=_training(scale, steps, paper_form),
+    )
+
+
+def default_window(series: Series, period: int) -> int:
+    """A week of hours, four days of a faster rhythm, or what a short series allows."""
+    wanted = 7 * period if period <= 24 else 2 * period
+    longest = int((series.offsets[1:] - series.offsets[:-1]).max(initial=0))
+    return max(min(wanted if period > 1 else 96, longest // 4), 8)
+
+
+def _stride(known: Source | None, period: int) -> int:
+    return known.stride if known else max(period // 4, 1)

@@ -1,0 +1,58 @@
+"""Gradients without privacy: the mean over a batch of windows drawn anew at every step."""
+
+from contextlib import nullcontext
+
+import numpy as np
+import torch
+
+from tamedit.diffusion.loss import denoising_loss, draw_noise
+from tamedit.diffusion.process import Process
+from tamedit.model.dit import DiffusionTransformer
+from tamedit.streams import example_keys, step_generator
+from tamedit.windows.examples import Examples
+
+
+def example_losses(
+    network: torch.nn.Module, examples: Examples, indices: np.ndarray, step: int, process: Process, device: torch.device
+) -> torch.Tensor:
+    """The losses of some windows at a step, each a function of its own window and stream. Shape (B,)."""
+    batch = examples.batch(indices, step)
+    keys = example_keys(examples.seed, "diffusion", step, indices)
+    time, epsilon = draw_noise(keys, batch, process)
+    # bfloat16 where the device gains from it; on a CPU it does not.
+    precision = torch.autocast("cuda", torch.bfloat16) if device.type == "cuda" else nullcontext()
+    with precision:
+        return denoising_loss(network, batch.to(device), time.to(device), epsilon.to(device), process)
+
+
+class PlainGradients:
+    """The ordinary gradient of the mean loss."""
+
+    def __init__(self, network: DiffusionTransformer, examples: Examples, process: Process, batch_size: int) -> None:
+        self.network, self.examples, self.process = network, examples, process
+        self.batch_size = batch_size
+        self.device = next(network.parameters()).device
+
+    def indices(self, step: int) -> np.ndarray:
+        """Windows of this step: drawn with equal chances, a function of the seed and the step."""
+        generator = step_generator(self.examples.seed, "batches", step)
+        return generator.integers(0, len(self.examples), self.batch_size)
+
+    def __call__(self, step: int) -> dict[str, float]:
+        self.network.zero_grad(set_to_none=False)
+        losses = example_losses(self.network, self.examples, self.indices(step), step, self.process, self.device)
+        loss = losses.mean()
+        loss.backward()
+        return {"loss": float(loss.detach())}
+
+
+@torch.no_grad()
+def validation_loss(
+    network: torch.nn.Module, examples: Examples, process: Process, at_once: int = 256, most: int = 1024
+) -> float:
+    """The mean loss over validation windows, with the same masks and noise each time it is asked."""
+    device = next(network.parameters()).device
+    chosen = np.unique(np.linspace(0, len(examples) - 1, min(most, len(examples))).astype(np.int64))
+    parts = [chosen[first : first + at_once] for first in range(0, len(chosen), at_once)]
+    losses = [example_losses(network, examples, part, 0, process, device) for part in parts]
+    return float(torch.cat(losses).mean())
