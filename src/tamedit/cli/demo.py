@@ -1,0 +1,20 @@
+"""`tamedit demo`: the main job from start to end on simulated readings, no download."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tamedit.cli import options
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="Folder to write.")] = Path("runs/demo"),
+    scale: Annotated[str, typer.Option("--scale", help="laptop, or smoke for a quick look.")] = "laptop",
+    seed: options.Seed = 0,
+) -> None:
+    """Simulate a meter, train on it, fill gaps, forecast, score, draw."""
+    from tamedit.cli.demo_steps import run_demo
+
+    for path in run_demo(out, scale, seed):
+        typer.echo(f"wrote {path}")

@@ -1,0 +1,115 @@
+"""`tamedit impute`, `tamedit forecast`, `tamedit generate`: a model and a table in, a table out."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tamedit.cli import options
+from tamedit.errors import UserError
+
+Run = Annotated[Path, typer.Argument(help="Folder made by `tamedit train`.")]
+File = Annotated[Path, typer.Argument(help="CSV or Parquet file with the model's columns; NaN or empty = missing.")]
+Out = Annotated[Path, typer.Option("--out", help="Where to write: .csv or .parquet.")]
+Samples = Annotated[int, typer.Option("--samples", help="Samples a cell.", min=1)]
+AllSamples = Annotated[bool, typer.Option("--all-samples", help="Write every sample instead of median and quantiles.")]
+
+
+def _write(table: Any, out: Path) -> None:
+    from tamedit.files import write_with
+
+    keep_index = table.index.name is not None
+    if out.suffix.lower() == ".parquet":
+        write_with(out, lambda path: table.reset_index().to_parquet(path) if keep_index else table.to_parquet(path))
+    else:
+        write_with(out, lambda path: table.to_csv(path, index=keep_index))
+
+
+def _check_out(out: Path) -> None:
+    if out.suffix.lower() not in (".csv", ".parquet"):
+        raise UserError(f"--out {out} must end in .csv or .parquet.")
+    if out.is_dir():
+        raise UserError(f"--out {out} is a folder; name a file in it.")
+
+
+def impute(
+    run: Run,
+    file: File,
+    out: Out,
+    samples: Samples = 100,
+    all_samples: AllSamples = False,
+    seed: options.Seed = 0,
+    time: options.Time = None,
+    identifier: options.Identifier = None,
+    targets: options.Targets = None,
+    covariates: options.Covariates = None,
+    frequency: options.Frequency = None,
+    timezone: options.Timezone = None,
+    device: options.Device = "auto",
+    as_json: options.AsJson = False,
+) -> None:
+    """Fill every gap of a table: the median, with 5, 25, 75 and 95 % quantiles beside it."""
+    _check_out(out)
+    from tamedit.tasks.model import Model
+
+    reading = options.reading(time, identifier, targets, covariates, frequency, timezone)
+    model = Model.load(run, device)
+    table = model.impute(file, samples=samples, all_samples=all_samples, seed=seed, **reading)
+    _write(table, out)
+    options.wrote([out], as_json, rows=len(table))
+
+
+def forecast(
+    run: Run,
+    file: File,
+    horizon: Annotated[int, typer.Option("--horizon", help="Steps to forecast.", min=1)],
+    out: Out,
+    samples: Samples = 100,
+    all_samples: AllSamples = False,
+    future: Annotated[
+        Path | None, typer.Option("--future", help="CSV with the known covariates of the steps ahead.")
+    ] = None,
+    seed: options.Seed = 0,
+    time: options.Time = None,
+    identifier: options.Identifier = None,
+    targets: options.Targets = None,
+    covariates: options.Covariates = None,
+    frequency: options.Frequency = None,
+    timezone: options.Timezone = None,
+    device: options.Device = "auto",
+    as_json: options.AsJson = False,
+) -> None:
+    """Forecast the steps after a table's last row."""
+    _check_out(out)
+    from tamedit.tasks.model import Model
+
+    reading = options.reading(time, identifier, targets, covariates, frequency, timezone)
+    model = Model.load(run, device)
+    known = None
+    if future is not None:
+        from tamedit.data.tables import load_table
+
+        known = load_table(future).frame
+    table = model.forecast(file, horizon, samples=samples, all_samples=all_samples, seed=seed, future=known, **reading)
+    _write(table, out)
+    options.wrote([out], as_json, rows=len(table))
+
+
+def generate(
+    run: Run,
+    count: Annotated[int, typer.Option("--count", help="Windows to generate.", min=1)],
+    out: Out,
+    start: Annotated[
+        str | None, typer.Option("--start", help="First stamp of every window (random days if not given).")
+    ] = None,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    as_json: options.AsJson = False,
+) -> None:
+    """Generate synthetic windows."""
+    _check_out(out)
+    from tamedit.tasks.model import Model
+
+    table = Model.load(run, device).generate(count, start=start, seed=seed)
+    _write(table, out)
+    options.wrote([out], as_json, rows=len(table))

@@ -1,0 +1,169 @@
+"""Draws become tables on the user's own time line."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from tamedit.data.columns import numbers
+from tamedit.data.series import Series
+from tamedit.errors import UserError
+from tamedit.streams import step_generator
+
+QUANTILES = (0.05, 0.25, 0.75, 0.95)
+
+
+def table(
+    series: Series,
+    drawn_cells: np.ndarray,
+    drawn: np.ndarray,
+    all_samples: bool,
+    only_rows: np.ndarray | None = None,
+) -> pd.DataFrame:
+    """The series with its drawn cells: the median and quantiles, or every sample.
+
+    drawn_cells (T, K) marks them, drawn (S, M) holds their samples. A quantile of an observed cell is its value. Quantiles
+    are at position p (S + 1) of the sorted samples, so that few samples do not make the intervals too narrow.
+    """
+    rows = slice(None) if only_rows is None else only_rows
+    tables = []
+    if all_samples:
+        for number, values in enumerate(drawn):
+            frame = series.frame(_with(series.values, drawn_cells, values))[rows].copy()
+            frame.insert(0, "sample", number)
+            tables.append(frame)
+    else:
+        frame = series.frame(_with(series.values, drawn_cells, np.median(drawn, axis=0)))
+        cuts = np.quantile(drawn, QUANTILES, axis=0, method="weibull")  # (Q, M)
+        for level, cut in zip(QUANTILES, cuts, strict=True):
+            values = _with(series.values, drawn_cells, cut)
+            for channel, name in enumerate(series.targets):
+                frame[f"{name}_q{round(100 * level):02d}"] = values[:, channel]
+        tables.append(frame[rows])
+    numbered = isinstance(tables[0].index, pd.RangeIndex) or tables[0].index.name is None
+    return pd.concat(tables, ignore_index=True) if numbered else pd.concat(tables)
+
+
+def _with(values: np.ndarray, cells: np.ndarray, new: np.ndarray) -> np.ndarray:
+    changed = values.copy()
+    changed[cells] = new
+    return changed
+
+
+def extended(series: Series, horizon: int, future: pd.DataFrame | None) -> tuple[Series, np.ndarray]:
+    """The series with `horizon` empty rows after each meter, and where they are, (T, K)."""
+    known = _future_covariates(series, horizon, future)  # (M, H, V)
+    values, covariates, times, ahead = [], [], [], []
+    for meter in range(len(series.meters)):
+        rows = slice(int(series.offsets[meter]), int(series.offsets[meter + 1]))
+        values += [series.values[rows], np.full((horizon, len(series.targets)), np.nan, np.float32)]
+        covariates += [series.covariates[rows], known[meter]]
+        times += [series.times[rows], series.future(horizon, meter)]
+        ahead += [np.zeros(rows.stop - rows.start, bool), np.ones(horizon, bool)]
+    longer = replace(
+        series,
+        values=np.concatenate(values),
+        covariates=np.concatenate(covariates),
+        times=times[0].append(times[1:]),
+        offsets=series.offsets + horizon * np.arange(len(series.offsets)),
+    )
+    return longer, np.repeat(np.concatenate(ahead)[:, None], len(series.targets), axis=1)
+
+
+def _future_covariates(series: Series, horizon: int, future: pd.DataFrame | None) -> np.ndarray:
+    """(M, H, V) known covariates of the rows ahead, matched by stamp (and meter) if the table has stamps, else by order."""
+    names = list(series.covariate_names)
+    if not names:
+        return np.zeros((len(series.meters), horizon, 0), np.float32)
+    if future is None or not set(names) <= set(future.columns):
+        raise UserError(
+            f"The model knows the covariates {', '.join(names)}; give their next {horizon} rows as a table "
+            "(future=…, or --future FILE on the command line)."
+        )
+    known = np.stack([numbers(future[name], "the future table") for name in names], axis=1)  # (F, V)
+    stamps = _stamps_of(series, future)
+    ahead = []
+    for meter, meter_name in enumerate(series.meters):
+        rows = np.arange(len(future))
+        if series.layout == "long" and series.id_name in future.columns:
+            rows = np.flatnonzero(future[series.id_name].astype(str).to_numpy() == meter_name)
+        if stamps is not None:
+            rows = rows[~stamps[rows].duplicated()]
+            found = stamps[rows].get_indexer(series.future(horizon, meter))
+            rows = np.where(found >= 0, np.append(rows, -1)[found], -1)
+        short = len(rows) < horizon or (rows[:horizon] < 0).any()
+        if short or not np.isfinite(known[rows[:horizon]]).all():
+            of_meter = f" of meter {meter_name!r}" if meter_name else ""
+            raise UserError(
+                f"The future covariates {', '.join(names)} must have a value at each of the {horizon} steps from "
+                f"{series.future(1, meter)[0]} on{of_meter}; complete the table."
+            )
+        ahead.append(known[rows[:horizon]])
+    return np.stack(ahead)
+
+
+def _stamps_of(series: Series, future: pd.DataFrame) -> pd.DatetimeIndex | None:
+    """The stamps of a table of future covariates, on the series' clock; None if it has none."""
+    if series.time_name in future.columns:
+        given = future[series.time_name]
+    elif isinstance(future.index, pd.DatetimeIndex):
+        given = future.index
+    else:
+        return None
+    try:
+        stamps = pd.DatetimeIndex(pd.to_datetime(given))
+        zone = series.times.tz
+        if zone is None:
+            return stamps.tz_localize(None)
+        return stamps.tz_localize(zone) if stamps.tz is None else stamps.tz_convert(zone)
+    except (ValueError, TypeError) as error:
+        raise UserError(
+            f"The stamps of the future table cannot be read as times ({error}); write them as in the series."
+        ) from error
+
+
+def at_least(series: Series, length: int) -> tuple[Series, np.ndarray]:
+    """Meters shorter than a window get empty rows before their first; and where the real rows are."""
+    lengths = series.lengths
+    lacking = np.maximum(length - lengths, 0)
+    if not lacking.any():
+        return series, np.arange(len(series))
+    offsets = np.concatenate([[0], np.cumsum(lengths + lacking)]).astype(np.int64)
+    kept = np.arange(len(series)) + np.repeat(np.cumsum(lacking), lengths)
+    rows = int(offsets[-1])
+    values = np.full((rows, len(series.targets)), np.nan, np.float32)
+    values[kept] = series.values
+    source = np.repeat(series.offsets[:-1], lengths + lacking) + np.maximum(
+        np.arange(rows) - np.repeat(offsets[:-1] + lacking, lengths + lacking), 0
+    )
+    before = np.minimum(np.arange(rows) - np.repeat(offsets[:-1] + lacking, lengths + lacking), 0)
+    times = series.times[source] + before * series.frequency
+    padded = replace(
+        series, values=values, covariates=series.covariates[source], times=pd.DatetimeIndex(times), offsets=offsets
+    )
+    return padded, kept
+
+
+def window_times(
+    count: int, length: int, frequency_seconds: float, start: str | pd.Timestamp | None, seed: int
+) -> np.ndarray:
+    """(N, L) stamps of generated windows."""
+    steps = np.arange(length) * np.timedelta64(round(frequency_seconds * 1e6), "us")
+    if start is not None:
+        stamp = pd.to_datetime(start, errors="coerce") if isinstance(start, str) else start
+        if not isinstance(stamp, pd.Timestamp):
+            raise UserError(f"start={start!r} is not a time stamp; write it as 2024-01-31 or 2024-01-31 06:00.")
+        first = np.repeat(np.datetime64(stamp.tz_localize(None), "us"), count)
+    else:
+        days = step_generator(seed, "generated days", 0).integers(0, 366, count)
+        first = np.datetime64("2024-01-01", "us") + days * np.timedelta64(1, "D")
+    return first[:, None] + steps[None, :]
+
+
+def windows_table(times: np.ndarray, values: np.ndarray, targets: tuple[str, ...]) -> pd.DataFrame:
+    """Generated windows, long: sample, time, targets."""
+    count, length = times.shape
+    frame = pd.DataFrame(values.reshape(count * length, -1), columns=list(targets))
+    frame.insert(0, "time", times.ravel())
+    frame.insert(0, "sample", np.repeat(np.arange(count), length))
+    return frame

@@ -1,0 +1,198 @@
+"""A trained model: pandas in, pandas out, in the units of the data.
+
+filled = model.impute(frame_with_nans)        the same time line; gaps hold the median, with quantiles beside it
+ahead  = model.forecast(frame, horizon=24)    the next 24 steps
+fake   = model.generate(count=500)            synthetic windows
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from tamedit.data.calendar import CALENDAR_NAMES, calendar, with_calendar
+from tamedit.data.series import Series, read
+from tamedit.diffusion.sample import SamplerConfig, sample
+from tamedit.errors import UserError
+from tamedit.model.dit import DiffusionTransformer
+from tamedit.tasks import frames
+from tamedit.tasks.stitch import Line, fill
+from tamedit.training.artifact import ModelSpec, load_model, save_model
+from tamedit.training.device import choose_device
+from tamedit.windows.examples import build_context
+
+Data: TypeAlias = str | Path | pd.DataFrame | np.ndarray | Series
+
+
+class Model:
+    """A network with what is needed to read data for it."""
+
+    def __init__(self, network: DiffusionTransformer, spec: ModelSpec) -> None:
+        self.network, self.spec = network, spec
+        self.scaling = spec.scaling_of()
+
+    @classmethod
+    def load(cls, folder: str | Path, device: str = "auto") -> "Model":
+        """The model of a folder made by `tamedit train`, `fit` or `save`."""
+        return cls(*load_model(Path(folder), choose_device(device)))
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write `model.safetensors` and `model.json`: all that may leave with the model."""
+        return save_model(Path(folder), self.spec, dict(self.network.named_parameters()))
+
+    @property
+    def privacy(self) -> str:
+        """What was spent, on which unit, by which accountant; in words."""
+        return str(self.spec.privacy["statement"])
+
+    def impute(
+        self,
+        data: Data,
+        *,
+        samples: int = 100,
+        all_samples: bool = False,
+        seed: int = 0,
+        sampler: SamplerConfig | None = None,
+        **reading: Any,
+    ) -> pd.DataFrame:
+        """Fill every missing cell. Observed cells are kept exactly; `reading` goes to `tamedit.read`."""
+        series = self.read(data, **reading)
+        missing = np.isnan(series.values)
+        drawn = self._draw_missing(series, missing, samples, seed, sampler)
+        return frames.table(series, missing, drawn, all_samples)
+
+    def forecast(
+        self,
+        data: Data,
+        horizon: int,
+        *,
+        samples: int = 100,
+        all_samples: bool = False,
+        seed: int = 0,
+        future: pd.DataFrame | None = None,
+        sampler: SamplerConfig | None = None,
+        **reading: Any,
+    ) -> pd.DataFrame:
+        """The next `horizon` steps of every meter. `future`: the known covariates of these steps, if the model has any."""
+        if horizon < 1:
+            raise UserError(f"horizon={horizon} must be at least 1; give the number of steps to forecast.")
+        series = self.read(data, **reading)
+        recent = series.between(series.lengths - self.spec.network.length, series.lengths)
+        silent = np.add.reduceat(np.isfinite(recent.values).any(axis=1).astype(np.int64), recent.offsets[:-1]) == 0
+        if silent.any():
+            name = recent.meters[int(np.argmax(silent))]
+            raise UserError(
+                f"The last {self.spec.network.length} rows{f' of meter {name!r}' if name else ''} hold no value, so there is "
+                "nothing to forecast from; end the series with its last reading."
+            )
+        longer, ahead = frames.extended(recent, horizon, future)
+        drawn = self._draw_missing(longer, ahead, samples, seed, sampler)
+        return frames.table(longer, ahead, drawn, all_samples, only_rows=ahead[:, 0])
+
+    def generate(
+        self,
+        count: int,
+        *,
+        start: str | pd.Timestamp | None = None,
+        seed: int = 0,
+        sampler: SamplerConfig | None = None,
+    ) -> pd.DataFrame:
+        """`count` synthetic windows, long: sample, time, one column a target.
+
+        Without `start` each window begins at a random day of the year 2024. The level and scale are the model's reference
+        ones (public facts or statistics of the training data, as `model.json` says).
+        """
+        if count < 1:
+            raise UserError(f"count={count} must be at least 1; give the number of windows to generate.")
+        if self.spec.covariates:
+            raise UserError(
+                f"This model needs the covariates {', '.join(self.spec.covariates)}, so a window cannot be made from nothing; "
+                "use forecast or impute with a table that holds them."
+            )
+        times = frames.window_times(count, self.spec.network.length, self.spec.frequency_seconds, start, seed)  # (N, L)
+        known = (
+            calendar(pd.DatetimeIndex(times.ravel())) if self.spec.calendar else np.zeros((times.size, 0), np.float32)
+        )
+        covariates = torch.from_numpy(known).view(count, self.spec.network.length, -1)
+        values = torch.full((count, self.spec.network.length, len(self.spec.targets)), torch.nan)
+        observed = torch.zeros_like(values, dtype=torch.bool)
+        drawn = self.draw(values, observed, covariates, np.arange(count), 1, seed, sampler)[:, 0]
+        return frames.windows_table(times, drawn.numpy(), self.spec.targets)
+
+    def read(self, data: Data, **reading: Any) -> Series:
+        """The data as a series with this model's channels and rhythm; `reading` goes to `tamedit.read`."""
+        if isinstance(data, Series):
+            if reading:
+                raise UserError(f"{', '.join(reading)} say how to read a table, and this is a series already; leave them out.")
+            series = data
+        else:
+            columns: dict[str, Any] = {}
+            if not isinstance(data, np.ndarray):
+                named = {} if "value" in reading else {"targets": self.spec.targets}
+                columns = {**named, "covariates": self.spec.covariates}
+            series = read(data, **(columns | reading))
+        return self._checked(series)
+
+    def _checked(self, series: Series) -> Series:
+        """The series, its targets in the model's order, if the model can read it."""
+        wanted = self.spec.targets
+        if len(series.targets) != len(wanted):
+            raise UserError(
+                f"The data has {len(series.targets)} target channels ({', '.join(series.targets)}) and the model was trained on "
+                f"{len(wanted)} ({', '.join(wanted)}); give the same columns."
+            )
+        covariates = tuple(name for name in series.covariate_names if name not in CALENDAR_NAMES)
+        if covariates != self.spec.covariates:
+            given, known = (", ".join(names) or "none" for names in (covariates, self.spec.covariates))
+            raise UserError(f"The data has the covariates {given} and the model was trained with {known}; give the same.")
+        seconds = series.frequency.total_seconds()
+        if abs(seconds - self.spec.frequency_seconds) > 1e-6 * seconds:
+            raise UserError(
+                f"The data has a row every {series.spoken_step} and the model was trained on one every "
+                f"{pd.Timedelta(seconds=self.spec.frequency_seconds)}; resample it, or name the step with frequency= "
+                "(--frequency) if rows are only absent."
+            )
+        if series.targets != wanted and set(series.targets) == set(wanted):
+            order = [series.targets.index(name) for name in wanted]
+            series = replace(series, values=series.values[:, order], targets=wanted)
+        return series
+
+    def _draw_missing(
+        self, series: Series, wanted: np.ndarray, samples: int, seed: int, sampler: SamplerConfig | None
+    ) -> np.ndarray:
+        """(S, M) draws of the wanted cells, in the order of `np.nonzero(wanted)`."""
+        if samples < 1:
+            raise UserError(f"samples={samples} must be at least 1; 20 to 100 give good quantiles.")
+        length = self.spec.network.length
+        padded, kept = frames.at_least(series, length)
+        prepared = with_calendar(padded) if self.spec.calendar else padded
+        target = np.zeros(prepared.values.shape, dtype=bool)
+        target[kept] = wanted
+
+        def draw(values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, each: int) -> Tensor:
+            return self.draw(values, observed, covariates, windows, each, seed, sampler)
+
+        line = Line(prepared.values, prepared.covariates, prepared.offsets, prepared.meters)
+        return fill(line, target, length, samples, draw)
+
+    def draw(
+        self,
+        values: Tensor,
+        observed: Tensor,
+        covariates: Tensor,
+        windows: np.ndarray,
+        samples: int,
+        seed: int,
+        sampler: SamplerConfig | None,
+    ) -> Tensor:
+        """Draws of whole windows in the data's units, (W, S, L, K); observed cells as they are."""
+        context, level, scale = build_context(values, observed, covariates, self.scaling, self.spec.examples)
+        residual = sample(self.network, context, self.spec.process, samples, seed=seed, windows=windows, config=sampler)
+        drawn = (context.anchor[:, None] + residual) * scale[:, None] + level[:, None]
+        if self.spec.non_negative:
+            drawn = drawn.clamp_min(0)
+        return torch.where(observed[:, None], values[:, None], drawn)
