@@ -81,3 +81,8 @@ def test_observed_cells_are_kept_and_examples_do_not_mix(case: tuple[np.ndarray,
 
 def test_nothing_observed_gives_zero() -> None:
     assert not free_fill(torch.full((2, 10, 3), torch.nan), torch.zeros(2, 10, 3, dtype=torch.bool), 4).any()
+
+
+def test_an_empty_batch_is_no_error() -> None:
+    empty = torch.zeros(0, 10, 2), torch.zeros(0, 10, 2, dtype=torch.bool)
+    assert free_fill(*empty, 4).shape == seasonal_naive(*empty, 4)[0].shape == (0, 10, 2)

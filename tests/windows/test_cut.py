@@ -36,13 +36,17 @@ def test_windows_are_all_the_strides_inside_each_meter(lengths: list[int], lengt
         return
     windows = cut(series, length, stride)
     expected = [
-        series.offsets[meter] + start for meter, rows in enumerate(lengths) for start in range(0, rows - length + 1, stride)
+        series.offsets[meter] + start
+        for meter, rows in enumerate(lengths)
+        for start in range(0, rows - length + 1, stride)
     ]
     assert windows.starts.tolist() == expected
     values, _ = windows.gather(np.arange(len(windows)))
     assert np.array_equal(values.numpy()[:, :, 0], np.array(expected)[:, None] + np.arange(length))
     meters = windows.meter_of()
-    assert all(series.offsets[m] <= s and s + length <= series.offsets[m + 1] for m, s in zip(meters, expected, strict=True))
+    assert all(
+        series.offsets[m] <= s and s + length <= series.offsets[m + 1] for m, s in zip(meters, expected, strict=True)
+    )
 
 
 def test_windows_that_are_mostly_missing_are_left_out() -> None:

@@ -17,7 +17,9 @@ GLOBAL = Scaling("public", (1.0, 2.0), (3.0, 4.0), (0.0, 0.0), 0.0, "public")
 FORMS = [(INSTANCE, ExampleConfig(period=6)), (GLOBAL, ExampleConfig(anchor="none", residual_limit=None))]
 
 
-def make(seed: int, batch: int = 6, length: int = 30, missing: float = 0.1) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def make(
+    seed: int, batch: int = 6, length: int = 30, missing: float = 0.1
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     values = torch.randn(batch, length, 2, generator=generator) * 3 + 1
     values[torch.rand(values.shape, generator=generator) < missing] = torch.nan
@@ -82,6 +84,12 @@ def test_padding_is_neither_seen_nor_asked_for() -> None:
     values, mask, covariates = make(1)
     padded = pad_channels(build_batch(values, mask, covariates, *FORMS[0]), 5)
     assert padded.residual.shape[2] == 5
-    for tensor in (padded.residual, padded.hidden, padded.context.values, padded.context.observed, padded.context.anchor):
+    for tensor in (
+        padded.residual,
+        padded.hidden,
+        padded.context.values,
+        padded.context.observed,
+        padded.context.anchor,
+    ):
         assert not tensor[:, :, 2:].any()
     assert padded.context.channels.tolist() == [[1, 1, 0, 0, 0]] * len(values)

@@ -74,7 +74,9 @@ def test_schemes_are_drawn_by_their_weights() -> None:
     assert abs((~mask.any(1)).float().mean() - 0.75) < 4 * np.sqrt(0.75 * 0.25 / 4000)
 
 
-@pytest.mark.parametrize("wrong", [{"weights": {"nothing": 1.0}}, {"weights": {}}, {"ratio": (0.5, 0.1)}, {"blocks": (0, 3)}])
+@pytest.mark.parametrize(
+    "wrong", [{"weights": {"nothing": 1.0}}, {"weights": {}}, {"ratio": (0.5, 0.1)}, {"blocks": (0, 3)}]
+)
 def test_wrong_ranges_are_refused(wrong: dict) -> None:
     with pytest.raises((UserError, ValueError)):
         MaskConfig(**wrong)

@@ -58,11 +58,12 @@ def seasonal_mean(
     """The mean of the observed cells at the same phase, and where there is one."""
     batch, length, channels = values.shape
     extra = -length % period
-    clean = F.pad(torch.where(observed, values, 0.0), (0, 0, 0, extra)).view(batch, -1, period, channels)
-    seen = F.pad(observed.to(values.dtype), (0, 0, 0, extra)).view(batch, -1, period, channels)
+    shape = (batch, (length + extra) // period, period, channels)
+    clean = F.pad(torch.where(observed, values, 0.0), (0, 0, 0, extra)).view(shape)
+    seen = F.pad(observed.to(values.dtype), (0, 0, 0, extra)).view(shape)
     count = seen.sum(1, keepdim=True)
-    mean = (clean.sum(1, keepdim=True) / count.clamp_min(1)).expand_as(clean).reshape(batch, -1, channels)
-    known = (count > 0).expand_as(clean).reshape(batch, -1, channels)
+    mean = (clean.sum(1, keepdim=True) / count.clamp_min(1)).expand_as(clean).flatten(1, 2)
+    known = (count > 0).expand_as(clean).flatten(1, 2)
     return mean[:, :length], known[:, :length]
 
 
@@ -72,13 +73,13 @@ def seasonal_naive(
     """The latest observed cell at the same phase (else the next one to come), and where there is one."""
     batch, length, channels = values.shape
     extra = -length % period
-    shape = (batch, -1, period * channels)
+    shape = (batch, (length + extra) // period, period * channels)
     clean = F.pad(torch.where(observed, values, 0.0), (0, 0, 0, extra)).reshape(shape)
     near = neighbours(F.pad(observed, (0, 0, 0, extra)).reshape(shape))
     seasons = clean.shape[1]
     chosen = torch.where(near.before < 0, near.after, near.before)
-    filled = clean.gather(1, chosen.clamp(max=seasons - 1)).reshape(batch, -1, channels)
-    known = (chosen < seasons).reshape(batch, -1, channels)
+    filled = clean.gather(1, chosen.clamp(max=seasons - 1)).reshape(batch, length + extra, channels)
+    known = (chosen < seasons).reshape(batch, length + extra, channels)
     return filled[:, :length], known[:, :length]
 
 

@@ -2,9 +2,14 @@
 
 A window is one number, the row at which it starts; a batch is gathered when it is needed. 100,000 windows cost 800 kB
 whatever their length. No window crosses from one meter to the next.
+
+Two layouts. `cut`: overlapping windows at a stride, as in the paper. `cut_blocks`: the series is cut into disjoint blocks,
+each an example, and windows are drawn inside of a block; then one day, one week or one meter lies in one example, and a
+guarantee for it can be had cheaply.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -22,13 +27,23 @@ class Windows:
     series: Series
     starts: Int64[np.ndarray, " N"]
     length: int
+    spans: Int64[np.ndarray, " N"] | None = None  # rows that an example owns, if more than one window fits into it
 
     def __len__(self) -> int:
         return len(self.starts)
 
-    def gather(self, indices: Int64[np.ndarray, " B"]) -> tuple[Float[Tensor, "B L K"], Float[Tensor, "B L V"]]:
+    def shifts(self, indices: Int64[np.ndarray, " B"], uniform: Float[np.ndarray, " B"]) -> Int64[np.ndarray, " B"]:
+        """Where inside their examples windows begin: every place equally likely."""
+        if self.spans is None:
+            return np.zeros(len(indices), dtype=np.int64)
+        places = self.spans[indices] - self.length + 1
+        return np.minimum((uniform * places).astype(np.int64), places - 1)
+
+    def gather(
+        self, indices: Int64[np.ndarray, " B"], shifts: Int64[np.ndarray, " B"] | int = 0
+    ) -> tuple[Float[Tensor, "B L K"], Float[Tensor, "B L V"]]:
         """Values (NaN = missing) and covariates of some windows: the only copy there is."""
-        rows = self.starts[indices, None] + np.arange(self.length)  # (B, L)
+        rows = (self.starts[indices] + shifts)[:, None] + np.arange(self.length)  # (B, L)
         return torch.from_numpy(self.series.values[rows]), torch.from_numpy(self.series.covariates[rows])
 
     def meter_of(self) -> Int64[np.ndarray, " N"]:
@@ -49,17 +64,53 @@ def cut(series: Series, length: int, stride: int, least_present: float = 0.5) ->
             f"(--window {max(longest // 4, 1)})."
         )
     starts = np.concatenate(
-        [
-            np.arange(first, last - length + 1, stride, dtype=np.int64)
-            for first, last in zip(series.offsets[:-1], series.offsets[1:], strict=True)
-        ]
+        [np.arange(first, last - length + 1, stride, dtype=np.int64) for first, last in pairwise(series.offsets)]
     )
-    present = np.concatenate([[0.0], np.cumsum(np.isfinite(series.values).mean(axis=1))])
-    share = (present[starts + length] - present[starts]) / length
-    kept = starts[share >= least_present]
-    if len(kept) == 0:
+    kept = _present(series, starts, np.full_like(starts, length), least_present)
+    return Windows(series, starts[kept], length)
+
+
+def cut_blocks(
+    series: Series,
+    length: int,
+    block: int | None,
+    *,
+    align: int = 1,
+    phase: Int64[np.ndarray, " M"] | None = None,
+    least_present: float = 0.5,
+) -> Windows:
+    """Disjoint blocks of `block` rows (None: every meter is one block), windows of `length` drawn inside.
+
+    Blocks of meter m begin at the first row whose place in a period of `align` rows is 0; `phase[m]` is the place of the
+    meter's first row. A rest at the end that is shorter than a block is not used. A block is left out if less than a share
+    `least_present` of its cells is there; that depends on nothing but the block itself.
+    """
+    phases = np.zeros(len(series.meters), dtype=np.int64) if phase is None else phase
+    starts, spans = [], []
+    for meter, (first, last) in enumerate(pairwise(series.offsets.tolist())):
+        begin = first + int(-phases[meter] % align)
+        size = last - begin if block is None else block
+        if size >= length:
+            mine = np.arange(begin, last - size + 1, size, dtype=np.int64)
+            starts.append(mine)
+            spans.append(np.full_like(mine, size))
+    if not starts:
         raise UserError(
-            f"None of the {len(starts)} windows of {length} rows has {least_present:.0%} of its values; "
+            f"No meter holds a block of {block or length} rows (the longest has {int(np.diff(series.offsets).max(initial=0))}); "
+            "give a longer series, a shorter window (--window) or a smaller unit (--unit)."
+        )
+    all_starts, all_spans = np.concatenate(starts), np.concatenate(spans)
+    kept = _present(series, all_starts, all_spans, least_present)
+    return Windows(series, all_starts[kept], length, all_spans[kept])
+
+
+def _present(series: Series, starts: np.ndarray, spans: np.ndarray, least: float) -> np.ndarray:
+    """Which examples have at least a share `least` of their cells."""
+    present = np.concatenate([[0.0], np.cumsum(np.isfinite(series.values).mean(axis=1))])
+    kept: np.ndarray = (present[starts + spans] - present[starts]) / spans >= least
+    if not kept.any():
+        raise UserError(
+            f"None of the {len(starts)} windows of {int(spans.min())} rows or more has {least:.0%} of its values; "
             "give a series with fewer gaps or a shorter window (--window)."
         )
-    return Windows(series, kept, length)
+    return kept

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from tamedit.data.scaling import Scaling
-from tamedit.streams import example_keys
+from tamedit.streams import example_keys, uniforms
 from tamedit.windows.anchor import Anchor, free_fill
 from tamedit.windows.batch import Batch, Context
 from tamedit.windows.cut import Windows
@@ -94,9 +94,16 @@ class Examples:
     def __len__(self) -> int:
         return len(self.windows)
 
-    def batch(self, indices: Int64[np.ndarray, " B"], step: int) -> Batch:
-        """The batch of these windows at this step, with fresh masks."""
-        values, covariates = self.windows.gather(indices)
-        keys = example_keys(self.seed, "masks", step, indices)
-        mask = draw_masks(keys, self.windows.length, self.masks)
+    def batch(self, indices: Int64[np.ndarray, " B"], step: int, draws: int = 1) -> Batch:
+        """The batch of these examples at this step: `draws` windows each, next to each other, with fresh masks."""
+        names = self.names(indices, draws)
+        repeated = np.repeat(indices, draws)
+        places = uniforms(example_keys(self.seed, "crops", step, names), 1)[:, 0].numpy()
+        values, covariates = self.windows.gather(repeated, self.windows.shifts(repeated, places))
+        mask = draw_masks(example_keys(self.seed, "masks", step, names), self.windows.length, self.masks)
         return build_batch(values, mask, covariates, self.scaling, self.config)
+
+    @staticmethod
+    def names(indices: Int64[np.ndarray, " B"], draws: int) -> Int64[np.ndarray, " R"]:
+        """A name for every draw of every example, for its random streams."""
+        return (indices[:, None] * draws + np.arange(draws)).ravel()

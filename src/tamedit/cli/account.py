@@ -1,0 +1,128 @@
+"""`tamedit account`: the ε of a plan, or of a run's ledger for every unit side by side."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tamedit.errors import UserError
+from tamedit.windows.units import Neighbour
+
+
+def account(
+    run: Annotated[Path | None, typer.Argument(help="Folder of a private run; its ledger is read.")] = None,
+    sampling_rate: Annotated[float | None, typer.Option(help="q, the chance of an example to be in a batch.")] = None,
+    noise_multiplier: Annotated[float | None, typer.Option(help="σ, noise in units of the clipping norm.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Number of training steps.")] = None,
+    delta: Annotated[float | None, typer.Option(help="δ; a run's own, or 1e-5, by default.")] = None,
+    contributions: Annotated[int, typer.Option(help="k, examples that one unit touches.")] = 1,
+    neighbour: Annotated[str, typer.Option(help="removal or replacement of those examples.")] = "removal",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what was spent: ε by privacy loss distributions, with RDP beside it.
+
+    Give a run's folder, or --sampling-rate, --noise-multiplier and --steps.
+    """
+    given = (sampling_rate, noise_multiplier, steps)
+    if run is not None:
+        if any(value is not None for value in given):
+            raise UserError(
+                "Give either a run's folder or the numbers of a plan: the ledger holds a run's own numbers."
+            )
+        result = of_run(run, delta)
+    else:
+        if sampling_rate is None or noise_multiplier is None or steps is None:
+            raise UserError("Give a run's folder, or all of --sampling-rate, --noise-multiplier and --steps.")
+        result = of_plan(
+            sampling_rate, noise_multiplier, steps, 1e-5 if delta is None else delta, contributions, neighbour
+        )
+    if as_json:
+        typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
+    elif run is not None:
+        _print_run(run, result)
+    else:
+        _print_plan(result)
+
+
+def of_plan(
+    sampling_rate: float, noise_multiplier: float, steps: int, delta: float, contributions: int, neighbour: str
+) -> dict[str, Any]:
+    """ε of `steps` steps for a unit of k examples."""
+    kind = check_numbers(sampling_rate, steps, contributions, neighbour)
+    if not noise_multiplier > 0.0:
+        raise UserError(f"--noise-multiplier {noise_multiplier:g} gives no privacy: give a positive number.")
+    from tamedit.privacy.accountant import Mechanism, epsilon
+    from tamedit.privacy.statement import epsilon_dict
+
+    spent = epsilon([Mechanism(sampling_rate, noise_multiplier, steps)], delta, contributions, kind)
+    return {
+        **epsilon_dict(spent),
+        "sampling_rate": sampling_rate,
+        "noise_multiplier": noise_multiplier,
+        "steps": steps,
+        "contributions": contributions,
+        "neighbour": neighbour,
+    }
+
+
+def of_run(run: Path, delta: float | None) -> dict[str, Any]:
+    """The statement of a run's ledger, and under "units" the same training for every unit."""
+    from tamedit.privacy.record import read
+    from tamedit.privacy.statement import side_by_side
+
+    record = read(run)
+    units = side_by_side(record, delta)
+    own = units[record.segments[-1].plan.unit]
+    return {**own, "units": units}
+
+
+def check_numbers(sampling_rate: float, steps: int, contributions: int, neighbour: str) -> Neighbour:
+    """Check the numbers that `account` and `calibrate` share."""
+    if not 0.0 < sampling_rate <= 1.0:
+        raise UserError(f"--sampling-rate {sampling_rate:g} is not possible: give a number above 0 and at most 1.")
+    if steps < 1:
+        raise UserError(f"--steps {steps} is not possible: give at least one step.")
+    if contributions < 1:
+        raise UserError(f"--contributions {contributions} is not possible: a unit touches at least one example.")
+    if neighbour == "removal":
+        return "removal"
+    if neighbour == "replacement":
+        return "replacement"
+    raise UserError(f"--neighbour {neighbour!r} is unknown: choose removal or replacement.")
+
+
+def _print_plan(result: dict[str, Any]) -> None:
+    from tamedit.privacy.statement import PROTECTS_NOBODY, shown
+
+    headline = result["epsilon"]["headline"]
+    typer.echo(
+        f"ε = {shown(headline)} at δ = {result['delta']:g} by {result['accountant']}, for a unit of {result['contributions']} "
+        f"example(s) by {result['neighbour']}, after {result['steps']:,} steps"
+    )
+    if result["epsilon"]["rdp"] is not None:
+        typer.echo(f"ε = {shown(result['epsilon']['rdp'])} by RDP")
+    for name, note in result["notes"].items():
+        typer.echo(f"no {name.upper()}: {note}")
+    if headline is None or headline > PROTECTS_NOBODY:
+        typer.echo(f"An ε of {shown(headline)} protects nobody.")
+
+
+def _print_run(run: Path, result: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from tamedit.privacy.statement import shown
+
+    typer.echo(result["statement"])
+    table = Table(title=f"What {run} spent, unit by unit")
+    for name in ("unit", "examples", "neighbour", "ε (PLD)", "ε (RDP)", "why"):
+        table.add_column(name, justify="right" if name.startswith(("ε", "ex")) else "left")
+    for unit, row in result["units"].items():
+        if row["epsilon"] is None:
+            table.add_row(unit, "–", "–", "–", "–", row["reason"])
+        else:
+            pld, rdp = row["epsilon"]["headline"], row["epsilon"]["rdp"]
+            beside = "–" if rdp is None else shown(rdp)
+            table.add_row(unit, str(row["contributions"]), row["neighbour"], shown(pld), beside, row["reason"])
+    Console().print(table)

@@ -1,0 +1,212 @@
+"""The one place that states the numbers of private training.
+
+A `PrivacyPlan` yields the sampler, the noise scale, the divisor and the accounting event, so that they cannot disagree:
+
+    update = ( Σ_{i in Poisson(q) sample} clip_C( (1/G) Σ_g gradient_{i,g} ) + N(0, (σC)² I) ) / divisor
+
+All of its fields are public: none may be chosen by looking at the data. Speed settings (micro-batches, threads) are not part
+of it, since none of them may change ε.
+"""
+
+import contextlib
+import json
+import math
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from tamedit.errors import UserError
+from tamedit.privacy import accountant
+from tamedit.privacy.accountant import SMALLEST_DELTA, Epsilon, Mechanism
+from tamedit.privacy.poisson import PoissonSampler
+from tamedit.windows.units import Neighbour, Unit
+
+if TYPE_CHECKING:
+    from tamedit.privacy.noise import GaussianNoise
+
+
+class PrivacyPlan(BaseModel):
+    """Frozen and checked; an unknown argument is an error, because a misspelt one must not train without privacy.
+
+    Attributes:
+        unit: what is protected, named in every statement.
+        examples: N, what Poisson sampling draws from; taken as public.
+        sampling_rate: q, the chance of each example to be in a batch.
+        clip: C, the bound on the norm of one example's gradient.
+        noise_multiplier: σ; the noise on the sum has the standard deviation σ · C.
+        steps: T, planned; the ledger counts what happened.
+        delta: δ of the guarantee.
+        draws: G, crops and noise levels an example, averaged before clipping.
+        divisor: what the noisy sum is divided by, a public constant; q · N when not given.
+        contributions: k, examples that one unit touches (`windows.units.contribution`).
+        neighbour: whether those examples vanish ("removal") or change ("replacement").
+        test_only: reproducible sampling and noise from `seed`; such a run carries no guarantee.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    unit: Unit
+    examples: int = Field(ge=1)
+    sampling_rate: float = Field(gt=0.0, le=1.0)
+    clip: float = Field(gt=0.0)
+    noise_multiplier: float = Field(gt=0.0)
+    steps: int = Field(ge=1)
+    delta: float = Field(ge=SMALLEST_DELTA, lt=1.0)
+    draws: int = Field(default=1, ge=1)
+    divisor: float = Field(default=0.0, ge=0.0)
+    contributions: int = Field(default=1, ge=1)
+    neighbour: Neighbour = "removal"
+    test_only: bool = False
+    seed: int | None = None
+
+    def __init__(self, **values: Any) -> None:
+        values = {name: value.item() if hasattr(value, "item") else value for name, value in values.items()}
+        if "divisor" not in values:
+            with contextlib.suppress(TypeError, ValueError, KeyError):
+                values["divisor"] = float(values["sampling_rate"]) * float(values["examples"])
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise UserError(_sentence(error)) from None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.divisor <= 0.0:
+            raise ValueError("divisor must be positive: leave it out to get sampling_rate · examples")
+        if self.contributions > self.examples:
+            raise ValueError(
+                f"contributions = {self.contributions} is more than the {self.examples} examples there are"
+            )
+        if self.test_only != (self.seed is not None):
+            raise ValueError(
+                "a seed goes with test_only=True and only with it: private runs draw from the operating system"
+            )
+        return self
+
+    @classmethod
+    def for_epsilon(cls, epsilon: float, *, charged: Sequence[Mechanism] = (), **values: Any) -> Self:
+        """The plan with the smallest σ whose `steps` stay within ε at δ, after what is `charged` already."""
+        if "noise_multiplier" in values:
+            raise UserError("Give either epsilon or noise_multiplier: each follows from the other.")
+        trial = cls(noise_multiplier=1.0, **values)
+        sigma = calibrate(
+            epsilon,
+            trial.sampling_rate,
+            trial.steps,
+            trial.delta,
+            trial.contributions,
+            trial.neighbour,
+            charged=charged,
+        )
+        return cls(noise_multiplier=sigma, **values)
+
+    @property
+    def noise_standard_deviation(self) -> float:
+        """σ · C: the deviation of the noise on every coordinate of the *sum* of clipped gradients."""
+        return self.noise_multiplier * self.clip
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """One step, for the accountant and the ledger."""
+        return Mechanism(self.sampling_rate, self.noise_multiplier, 1)
+
+    @property
+    def adjacency(self) -> Literal["ADD_OR_REMOVE_ONE", "REPLACE_ONE"]:
+        """dp-accounting's name for the neighbouring relation."""
+        return "ADD_OR_REMOVE_ONE" if self.neighbour == "removal" else "REPLACE_ONE"
+
+    def event(self, steps: int | None = None) -> Any:
+        """`steps` steps (all planned by default) as a dp-accounting DpEvent, for a unit of k examples that is removed."""
+        import dp_accounting
+
+        one = accountant.event(self.sampling_rate, self.noise_multiplier, self.contributions)
+        return dp_accounting.SelfComposedDpEvent(one, self.steps if steps is None else steps)
+
+    def epsilon(self, steps: int | None = None) -> Epsilon:
+        """ε of `steps` steps (all planned by default) of this plan alone."""
+        count = self.steps if steps is None else steps
+        mechanism = Mechanism(self.sampling_rate, self.noise_multiplier, count)
+        return accountant.epsilon([mechanism], self.delta, self.contributions, self.neighbour)
+
+    def sampler(self, secure: bool = False) -> PoissonSampler:
+        """A fresh sampler; in a test its draws are a function of the seed and the step."""
+        return PoissonSampler(self.examples, self.sampling_rate, secure=secure, test_seed=self.seed)
+
+    def noise(self, secure: bool = False) -> "GaussianNoise":
+        """A fresh noise stream of deviation σ · C; one for each segment of a run."""
+        from tamedit.privacy.noise import GaussianNoise
+
+        return GaussianNoise(self.noise_standard_deviation, secure=secure, test_seed=self.seed)
+
+    @property
+    def fingerprint(self) -> str:
+        """A short hash of every field, written to the ledger."""
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        return blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def calibrate(
+    epsilon: float,
+    sampling_rate: float,
+    steps: int,
+    delta: float,
+    contributions: int = 1,
+    neighbour: Neighbour = "removal",
+    *,
+    charged: Sequence[Mechanism] = (),
+    tolerance: float = 2e-4,
+) -> float:
+    """The smallest noise multiplier σ (to a relative `tolerance`, never too small) whose ε stays within the target.
+
+    ε falls as σ grows, smoothly in logarithms, so a bracket around a rough guess is closed by Brent's method.
+    """
+    from scipy.optimize import brentq
+
+    if not (math.isfinite(epsilon) and epsilon > 0.0):
+        raise UserError(f"epsilon = {epsilon} cannot be reached: give a positive number.")
+
+    def excess(logarithm: float) -> float:
+        work = [*charged, Mechanism(sampling_rate, math.exp(logarithm), steps)]
+        spent = accountant.epsilon(work, delta, contributions, neighbour, with_rdp=False).value
+        return math.log(max(spent, 1e-9) / epsilon)
+
+    if charged and accountant.epsilon(charged, delta, contributions, neighbour).value >= epsilon:
+        raise UserError(
+            f"epsilon = {epsilon:g} is spent before training starts: raise it, or release less beside training."
+        )
+    spread = contributions * sampling_rate * math.sqrt(steps * 2.0 * math.log(1.25 / delta)) / epsilon
+    high = math.log(max(spread, 0.4 * math.sqrt(contributions)))
+    low, at_high = high, excess(high)
+    at_low = at_high
+    while at_high > 0.0:
+        low, at_low, high = high, at_high, high + 0.5
+        if high > math.log(1e7):
+            raise UserError(
+                f"No noise reaches epsilon = {epsilon:g} in {steps} steps: train less or accept a larger epsilon."
+            )
+        at_high = excess(high)
+    while at_low <= 0.0:
+        high, low = low, low - 0.3
+        if low < math.log(1e-4):
+            return math.exp(low)
+        at_low = excess(low)
+    sigma = math.exp(brentq(excess, low, high, xtol=tolerance / 2)) * (1.0 + tolerance / 2)
+    while excess(math.log(sigma)) > 0.0:
+        sigma *= 1.0 + tolerance / 2
+    return sigma
+
+
+def _sentence(error: ValidationError) -> str:
+    """The first thing wrong with a plan, in one sentence that names the argument, the value and the remedy."""
+    first = error.errors()[0]
+    name = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"A privacy plan has no argument {name!r}: use one of {', '.join(PrivacyPlan.model_fields)}."
+    if first["type"] == "missing":
+        return f"A privacy plan needs {name!r}: give it a value."
+    if not name:
+        return f"This privacy plan contradicts itself: {str(first['msg']).removeprefix('Value error, ')}."
+    message = str(first["msg"])
+    return f"In the privacy plan {name} = {first['input']!r} is not possible: {message[:1].lower()}{message[1:]}."

@@ -1,0 +1,161 @@
+"""What may be said about a model's privacy, in words and as data, derived from its ledger.
+
+A statement names the unit, the neighbours, ε, δ and the accountant, and everything that the guarantee does not cover.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tamedit.errors import UserError
+from tamedit.privacy.accountant import Epsilon, Mechanism
+from tamedit.privacy.record import Record
+from tamedit.windows.units import UNITS, Contribution
+
+PROTECTS_NOBODY = 20.0
+UNIT_WORDS = {
+    "window": "one training window (windows share readings, so no reading, day or person is covered by this)",
+    "record": "one reading of one meter",
+    "day": "one day of one meter",
+    "week": "one week of one meter",
+    "series": "all readings of one meter",
+}
+NEIGHBOUR_WORDS = {
+    "removal": "adding or removing it, with every training example that it touches",
+    "replacement": "changing it, and with it every training example that it touches",
+}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A privacy statement. `str()` gives the words, `to_dict()` the same as JSON-ready data."""
+
+    private: bool
+    unit: str | None = None
+    contribution: Contribution | None = None
+    epsilon: Epsilon | None = None
+    steps: int = 0
+    segments: int = 0
+    mechanisms: tuple[Mechanism, ...] = ()
+    test_only: bool = False
+    not_covered: tuple[str, ...] = field(default_factory=tuple)
+
+    @classmethod
+    def without_privacy(cls) -> "Statement":
+        """The statement of a model that was trained in the ordinary way."""
+        return cls(private=False)
+
+    @classmethod
+    def of(
+        cls, record: Record, *, unit: str | None = None, delta: float | None = None, not_covered: Sequence[str] = ()
+    ) -> "Statement":
+        """The statement that a ledger allows, for the last plan's unit and δ unless others are asked for.
+
+        What is not covered is the union of `not_covered` and of the segments' facts: a list under the key "not_covered".
+        """
+        plan = record.segments[-1].plan
+        unit = unit or plan.unit
+        gaps = [gap for segment in record.segments for gap in segment.facts.get("not_covered", [])]
+        return cls(
+            private=True,
+            unit=unit,
+            contribution=record.contribution(unit),
+            epsilon=record.epsilon(unit, plan.delta if delta is None else delta),
+            steps=record.steps,
+            segments=len(record.segments),
+            mechanisms=tuple(record.mechanisms),
+            test_only=record.test_only,
+            not_covered=tuple(dict.fromkeys([*gaps, *not_covered])),
+        )
+
+    @property
+    def protects(self) -> bool:
+        """Whether the guarantee means anything: private, not a test, and ε at most 20."""
+        return (
+            self.private and not self.test_only and self.epsilon is not None and self.epsilon.value <= PROTECTS_NOBODY
+        )
+
+    def __str__(self) -> str:
+        if not self.private or self.epsilon is None or self.contribution is None:
+            return "Trained without privacy: the model may reveal what it was trained on."
+        value = self.epsilon.value
+        lines = [
+            f"(ε = {shown(value)}, δ = {self.epsilon.delta:g})-differentially private, by {self.epsilon.accountant}"
+            + (
+                f" (RDP: {shown(self.epsilon.rdp)})"
+                if self.epsilon.rdp is not None and self.epsilon.pld is not None
+                else ""
+            )
+            + f", after {self.steps:,} steps.",
+            f"Protected unit: {UNIT_WORDS.get(self.unit or '', self.unit)}.",
+            f"Neighbours: {NEIGHBOUR_WORDS[self.contribution.neighbour]}; at most {self.contribution.k} "
+            f"example{'s' if self.contribution.k > 1 else ''} a unit ({self.contribution.reason}).",
+        ]
+        if value > PROTECTS_NOBODY:
+            lines.insert(
+                1, f"An ε of {shown(value)} protects nobody: treat the model as if it had been trained without privacy."
+            )
+        if self.test_only:
+            lines.insert(0, "Test run with a known seed: this carries no guarantee, whatever follows.")
+        lines.append("Taken as public: the number of examples, the extent of the data and all settings.")
+        if self.not_covered:
+            lines.append("Not covered by the guarantee: " + "; ".join(self.not_covered) + ".")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The statement as data: no infinities, so that it is valid JSON."""
+        if not self.private or self.epsilon is None or self.contribution is None:
+            return {"private": False, "statement": str(self)}
+        return {
+            "private": True,
+            "protects": self.protects,
+            "test_only": self.test_only,
+            "unit": self.unit,
+            "neighbour": self.contribution.neighbour,
+            "contributions": self.contribution.k,
+            "reason": self.contribution.reason,
+            **epsilon_dict(self.epsilon),
+            "steps": self.steps,
+            "segments": self.segments,
+            "mechanisms": [asdict(mechanism) for mechanism in self.mechanisms],
+            "not_covered": list(self.not_covered),
+            "statement": str(self),
+        }
+
+
+def side_by_side(record: Record, delta: float | None = None) -> dict[str, dict[str, Any]]:
+    """ε for every unit: what the same training means for a reading, a day, a week, a meter; or why it cannot be said."""
+    table: dict[str, dict[str, Any]] = {}
+    for unit in UNITS:
+        try:
+            table[unit] = Statement.of(record, unit=unit, delta=delta).to_dict()
+        except UserError as error:
+            table[unit] = {"unit": unit, "epsilon": None, "reason": str(error)}
+    return table
+
+
+def epsilon_dict(epsilon: Epsilon) -> dict[str, Any]:
+    """ε by each accountant, None where it has none, beside δ and the notes."""
+    return {
+        "epsilon": {"pld": finite(epsilon.pld), "rdp": finite(epsilon.rdp), "headline": finite(epsilon.value)},
+        "delta": epsilon.delta,
+        "accountant": epsilon.accountant,
+        "notes": epsilon.notes,
+    }
+
+
+def finite(value: float | None) -> float | None:
+    """The number, or None when it is infinite: JSON knows no infinity."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def shown(value: float | None) -> str:
+    """ε for reading, rounded *up* to three significant digits: 1.84, 54,500, 1.18e+07."""
+    if value is None or not math.isfinite(value):
+        return "∞"
+    if value <= 0.0:
+        return "0"
+    digits = 10.0 ** (math.floor(math.log10(value)) - 2)
+    rounded = math.ceil(value / digits - 1e-9) * digits
+    return f"{rounded:,.0f}" if 1e3 <= rounded < 1e6 else f"{rounded:.3g}"

@@ -1,0 +1,116 @@
+"""Private standardisation: a level and a scale for each channel, released with Gaussian noise and charged to the ledger.
+
+Readings are clamped to public bounds [a, b]. Two releases, each a sum of one vector an example, whatever the example's length,
+plus N(0, σ² I), so that a unit moves a sum by as many examples as it touches (the ledger's contributions):
+
+    level   v_i = ( o m, o ) / √(2K)     m = mean of x in [−1, 1], the reading mapped to the bounds;  level = Σ o m / Σ o
+    scale   w_i =   o d / √K             d = mean of |reading − level| / (b − a) in [0, 1];           scale = √(π/2) Σ o d / Σ o
+
+with o = 1 for a channel that has a reading at all; ‖v_i‖ ≤ 1 and ‖w_i‖ ≤ 1. The mean absolute deviation (times √(π/2), which
+makes it a Gaussian's standard deviation) is chosen over the variance because its noise grows with b − a, not with its square.
+"""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike, NDArray
+
+from tamedit.errors import UserError
+from tamedit.privacy.accountant import Mechanism
+from tamedit.privacy.ledger import Ledger
+from tamedit.streams import purpose_seed
+
+
+@dataclass(frozen=True)
+class Standardisation:
+    """z = (value − level) / scale, a channel at a time."""
+
+    level: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+
+def level_vectors(examples: Float[np.ndarray, "N L K"], lower: ArrayLike, upper: ArrayLike) -> Float[np.ndarray, "N V"]:
+    """One vector of norm at most 1 for each example; NaN is a missing reading, infinities count as the bounds."""
+    low, high = _bounds(lower, upper, examples.shape[-1])
+    seen, clamped = _clamped(examples, low, high)
+    unit = np.where(seen, (2.0 * clamped - low - high) / (high - low), 0.0)
+    return _bounded(np.concatenate([_mean(unit, seen), seen.any(axis=1)], axis=1), 2 * examples.shape[-1])
+
+
+def scale_vectors(
+    examples: Float[np.ndarray, "N L K"], level: NDArray[np.float64], lower: ArrayLike, upper: ArrayLike
+) -> Float[np.ndarray, "N K"]:
+    """One vector of norm at most 1 for each example: its mean absolute deviations from a level within the bounds."""
+    low, high = _bounds(lower, upper, examples.shape[-1])
+    seen, clamped = _clamped(examples, low, high)
+    apart = np.where(seen, np.abs(clamped - np.clip(level, low, high)) / (high - low), 0.0)
+    return _bounded(_mean(apart, seen), examples.shape[-1])
+
+
+def private_standardisation(
+    examples: Float[np.ndarray, "N L K"],
+    lower: ArrayLike,
+    upper: ArrayLike,
+    noise_multiplier: float,
+    ledger: Ledger,
+    *,
+    smallest_scale: float = 1e-3,
+) -> Standardisation:
+    """Level and scale with noise; the ledger is charged two Gaussian releases before the data are read.
+
+    Args:
+        examples: the examples that training draws from, so that the ledger's contributions hold for them.
+        lower, upper: public bounds, a number or one a channel; never taken from the data.
+        noise_multiplier: σ of each of the two releases.
+        smallest_scale: floor of the scale, as a share of upper − lower.
+    """
+    low, high = _bounds(lower, upper, examples.shape[-1])
+    if not noise_multiplier > 0.0:
+        raise UserError(f"noise_multiplier = {noise_multiplier} gives no privacy: give a positive number.")
+    ledger.charge(Mechanism(1.0, noise_multiplier), "standardisation", 2)
+    plan = ledger.record.segments[-1].plan
+    fresh = int.from_bytes(os.urandom(32), "little")
+    generator = np.random.default_rng(fresh if plan.seed is None else purpose_seed(plan.seed, "standardisation"))
+
+    def released(vectors: NDArray[np.float64], channels: int) -> NDArray[np.float64]:
+        """The noisy sum, in the units before `_bounded` divided by √channels."""
+        total = vectors.sum(axis=0)
+        return (total + noise_multiplier * generator.standard_normal(total.shape)) * np.sqrt(channels)
+
+    channels = examples.shape[-1]
+    first, observed = np.split(released(level_vectors(examples, low, high), 2 * channels), 2)
+    observed = np.maximum(observed, 1.0)
+    level = np.clip(0.5 * (low + high + (high - low) * first / observed), low, high)
+    apart = released(scale_vectors(examples, level, low, high), channels) / observed
+    scale = (high - low) * np.clip(np.sqrt(np.pi / 2.0) * apart, smallest_scale, 1.0)
+    return Standardisation(level, scale)
+
+
+def _clamped(
+    examples: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    seen = ~np.isnan(examples)
+    return seen, np.clip(np.where(seen, examples, low), low, high)
+
+
+def _mean(values: NDArray[np.float64], seen: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The mean of an example's readings, a channel at a time; 0 where it has none."""
+    return values.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
+
+
+def _bounded(vectors: NDArray[np.float64], coordinates: int) -> NDArray[np.float64]:
+    """Coordinates within [−1, 1] divided by the root of their number; only rounding can still exceed a norm of 1."""
+    scaled = vectors / np.sqrt(coordinates)
+    return scaled / np.maximum(1.0, np.linalg.norm(scaled, axis=1, keepdims=True))
+
+
+def _bounds(lower: ArrayLike, upper: ArrayLike, channels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    low = np.broadcast_to(np.asarray(lower, dtype=np.float64), (channels,))
+    high = np.broadcast_to(np.asarray(upper, dtype=np.float64), (channels,))
+    if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high)) and np.all(low < high)):
+        raise UserError(
+            f"Public bounds {low.tolist()} and {high.tolist()} are no intervals: give finite numbers, lower below upper."
+        )
+    return low, high

@@ -1,0 +1,106 @@
+"""Statements say what holds, what does not, and nothing else."""
+
+import json
+
+import pytest
+
+from tamedit.privacy.accountant import Mechanism
+from tamedit.privacy.plan import PrivacyPlan
+from tamedit.privacy.record import Record, Segment
+from tamedit.privacy.statement import Statement, shown, side_by_side
+from tamedit.windows.units import Contribution
+
+
+def record(steps: int = 1000, facts: dict | None = None, **change) -> Record:
+    values = {
+        "unit": "week",
+        "examples": 500,
+        "sampling_rate": 0.01,
+        "clip": 1.0,
+        "noise_multiplier": 1.0,
+        "steps": 1000,
+        "delta": 1e-5,
+    } | change
+    plan = PrivacyPlan(**values)
+    units = {
+        "window": Contribution(1, "removal", "one block is one example"),
+        "week": Contribution(1, "removal", "each week holds its 1 example whole"),
+        "day": Contribution(4, "removal", "overlap"),
+    }
+    charges = [(Mechanism(plan.sampling_rate, plan.noise_multiplier, steps), "training")]
+    return Record([Segment(plan, units, {"series": "The data hold one meter."}, "", facts or {}, 1, charges)])
+
+
+def test_words_and_data() -> None:
+    statement = Statement.of(record(facts={"not_covered": ["scaling"]}), not_covered=["validation scores", "scaling"])
+    words = str(statement)
+    for part in (
+        "ε = 1.83, δ = 1e-05",
+        "PLD",
+        "RDP: 2.11",
+        "1,000 steps",
+        "one week of one meter",
+        "adding or removing",
+    ):
+        assert part in words
+    assert "Not covered by the guarantee: scaling; validation scores." in words
+    assert "protects nobody" not in words
+    data = json.loads(json.dumps(statement.to_dict(), allow_nan=False))
+    assert data["epsilon"]["pld"] == pytest.approx(1.829, abs=0.005)
+    assert data["epsilon"]["rdp"] == pytest.approx(2.101, abs=0.01)
+    assert (data["unit"], data["delta"], data["accountant"]) == ("week", 1e-5, "PLD")
+    assert data["not_covered"] == ["scaling", "validation scores"]
+    assert data["protects"] is True
+    assert data["mechanisms"] == [{"sampling_rate": 0.01, "noise_multiplier": 1.0, "count": 1000}]
+    assert data["statement"] == words
+
+
+def test_the_papers_setting_protects_nobody() -> None:
+    statement = Statement.of(record(20_000, sampling_rate=96 / 668, noise_multiplier=0.2, unit="window"))
+    assert "protects nobody" in str(statement)
+    assert "no reading, day or person is covered" in str(statement)
+    assert not statement.protects
+
+
+def test_twenty_is_the_limit() -> None:
+    assert "protects nobody" not in str(Statement.of(record(), unit="day"))  # ε = 8.9
+    assert "protects nobody" in str(Statement.of(record(8000), unit="day"))
+
+
+def test_a_test_run_carries_no_guarantee() -> None:
+    statement = Statement.of(record(test_only=True, seed=1))
+    assert str(statement).startswith("Test run")
+    assert "no guarantee" in str(statement)
+    assert not statement.protects
+    assert statement.to_dict()["test_only"] is True
+
+
+def test_without_privacy() -> None:
+    statement = Statement.without_privacy()
+    assert "Trained without privacy" in str(statement)
+    assert statement.to_dict() == {"private": False, "statement": str(statement)}
+
+
+def test_units_side_by_side() -> None:
+    table = side_by_side(record())
+    assert table["week"]["epsilon"]["pld"] == pytest.approx(1.829, abs=0.005)
+    assert table["day"]["epsilon"]["pld"] == pytest.approx(8.90, abs=0.02)
+    assert table["day"]["epsilon"]["rdp"] is None
+    assert table["series"] == {"unit": "series", "epsilon": None, "reason": "The data hold one meter."}
+    assert "does not say" in table["record"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (1.8289, "1.83"),
+        (1.8311, "1.84"),
+        (54_494.57, "54,500"),
+        (1.18e7, "1.18e+07"),
+        (0.0, "0"),
+        (None, "∞"),
+        (8.0, "8"),
+    ],
+)
+def test_shown_rounds_up(value: float | None, words: str) -> None:
+    assert shown(value) == words
