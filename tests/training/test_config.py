@@ -64,7 +64,9 @@ def test_checkpoints_keep_every_bit(tmp_path: Path) -> None:
     optimizer = torch.optim.AdamW(network.parameters())
     network(torch.randn(2, 4)).sum().backward()
     optimizer.step()
-    tensors = {f"network/{name}": value for name, value in network.named_parameters()} | optimizer_tensors(optimizer, names)
+    tensors = {f"network/{name}": value for name, value in network.named_parameters()} | optimizer_tensors(
+        optimizer, names
+    )
     save_state(tmp_path / "a.safetensors", State(7, 1.5, 0.25, tensors))
     state = load_state(tmp_path / "a.safetensors")
     assert (state.step, state.seconds, state.best_loss) == (7, 1.5, 0.25)

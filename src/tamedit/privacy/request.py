@@ -1,6 +1,6 @@
 """What a user asks for: a budget, or a noise level, and whom it should protect."""
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
@@ -45,7 +45,7 @@ class Privacy(BaseModel):
 
     def plan(self, examples: int, batch_size: int, steps: int, contribution: Contribution, seed: int) -> PrivacyPlan:
         """The plan for N examples, an expected batch and a number of steps."""
-        fields = {
+        fields: dict[str, Any] = {
             "unit": self.unit,
             "examples": examples,
             "sampling_rate": min(1.0, batch_size / examples),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -22,6 +22,7 @@ from tamedit.model.zoo import NetworkConfig
 from tamedit.windows.examples import ExampleConfig
 
 WEIGHTS, SPECIFICATION = "model.safetensors", "model.json"
+VERSION = 1
 
 
 class ModelSpec(BaseModel):
@@ -29,7 +30,7 @@ class ModelSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    version: int = 1
+    version: int = VERSION
     network: NetworkConfig
     process: Process
     examples: ExampleConfig
@@ -52,8 +53,13 @@ def save_model(folder: Path, spec: ModelSpec, weights: dict[str, Tensor]) -> lis
     """Write both files, weights last: a folder with `model.safetensors` is whole."""
     folder = Path(folder)
     write_text(folder / SPECIFICATION, json.dumps(spec.model_dump(mode="json"), indent=2) + "\n")
-    with replacing(folder / WEIGHTS) as temporary:
-        save_file({name: value.detach().cpu().contiguous() for name, value in weights.items()}, temporary)
+    try:
+        with replacing(folder / WEIGHTS) as temporary:
+            save_file({name: value.detach().cpu().contiguous() for name, value in weights.items()}, temporary)
+    except SafetensorError as error:  # a full disk, seen by the writer of tensors
+        raise UserError(
+            f"Cannot write {folder / WEIGHTS} ({error}); free some space or choose another place."
+        ) from error
     return [folder / WEIGHTS, folder / SPECIFICATION]
 
 
@@ -69,11 +75,17 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> tuple[Diffus
             )
     try:
         spec = ModelSpec.model_validate_json((folder / SPECIFICATION).read_text(encoding="utf-8"))
+        if len(spec.scaling_of().scale) != len(spec.targets):
+            raise ValueError("the scaling and the targets have different channels")
         weights = load_file(folder / WEIGHTS)
-    except (ValidationError, SafetensorError, UnicodeDecodeError, OSError) as error:
+    except (ValueError, TypeError, SafetensorError, OSError) as error:
         raise UserError(
             f"{folder} holds a damaged model ({type(error).__name__}); train it anew or restore the files."
         ) from error
+    if spec.version != VERSION:
+        raise UserError(
+            f"{folder} holds a model of format {spec.version} and this version reads {VERSION}; train it anew."
+        )
     network = DiffusionTransformer(spec.network)
     try:
         network.load_state_dict(weights)

@@ -13,7 +13,7 @@ def choose_device(name: str = "auto") -> torch.device:
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(1, device=device)
+        torch.zeros(1, device=device).item()  # "meta" has no values
     except (RuntimeError, AssertionError) as error:
         raise UserError(f"device {name!r} is not available here; use --device auto or --device cpu.") from error
     return device

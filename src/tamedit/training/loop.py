@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from tamedit.training.checkpoint import State, load_state, optimizer_tensors, restore_optimizer, save_state
 from tamedit.training.config import Speed, TrainingConfig
+from tamedit.training.distributed import World
 from tamedit.training.ema import MovingAverage
 from tamedit.training.metrics import MetricsLog
 
@@ -75,15 +76,17 @@ class Trainer:
     def __init__(
         self,
         network: nn.Module,
-        source: GradientSource,
         config: TrainingConfig,
         folder: Path,
         *,
         speed: Speed | None = None,
         validate: Callable[[nn.Module], float] | None = None,
         progress: Progress | None = None,
+        metrics: Path | None = None,
+        world: World | None = None,
     ) -> None:
-        self.network, self.source, self.config, self.folder = network, source, config, Path(folder)
+        self.network, self.config, self.folder = network, config, Path(folder)
+        self.world = world or World()
         self.speed = speed or Speed()
         self.validate = validate
         self.progress = progress or (lambda step, steps, numbers: None)
@@ -96,7 +99,7 @@ class Trainer:
         self.best_loss: float | None = None
         self.step = 0
         self.seconds = 0.0
-        self.metrics = MetricsLog(self.folder / "metrics.jsonl")
+        self.metrics = MetricsLog(metrics or self.folder / "metrics.jsonl")
 
     def resume(self) -> None:
         """Take up the folder's checkpoint."""
@@ -107,10 +110,13 @@ class Trainer:
         self.best, self.best_loss = state.group("best"), state.best_loss
         restore_optimizer(self.optimizer, self.names, state.group("optimizer"))
         self.step, self.seconds = state.step, state.seconds
-        self.metrics.rewind(self.step)
+        if self.world.first:
+            self.metrics.rewind(self.step)
 
     def save(self) -> None:
         """Write the checkpoint, whole or not at all."""
+        if not self.world.first:
+            return
         groups: dict[str, dict[str, Tensor]] = {
             "network": {**dict(self.network.named_parameters())},
             "average": self.average.weights,
@@ -124,34 +130,38 @@ class Trainer:
         """The weights that become the model."""
         return self.best if self.config.select == "best" and self.best else self.average.weights
 
-    def run(self) -> Outcome:
-        """Train to the configured number of steps, or until someone asks to stop; either way the state is on disk."""
-        steps, started, saved = self.config.steps, time.monotonic(), time.monotonic()
+    def run(self, source: GradientSource, until: int | None = None) -> Outcome:
+        """Train to the configured number of steps (or to `until`), or until someone asks to stop; the state is on disk."""
+        steps, started, saved = self.config.steps if until is None else until, time.monotonic(), time.monotonic()
         earlier = self.seconds
         with interruptible() as asked_to_stop:
-            while self.step < steps and not asked_to_stop():
-                numbers = self._step()
+            while self.step < steps and not self.world.any(asked_to_stop()):
+                numbers = self._step(source, steps)
                 self.seconds = earlier + time.monotonic() - started
-                if self.step % self.speed.log_every == 0 or self.step == steps:
-                    self.metrics.write({"step": self.step, **numbers, "seconds": round(self.seconds, 3)})
-                self.progress(self.step, steps, numbers)
+                self._report(steps, numbers)
                 if time.monotonic() - saved > self.speed.checkpoint_seconds:
                     self.save()
                     saved = time.monotonic()
             self.save()
         return Outcome(self.step, self.step >= steps, self.seconds)
 
-    def _step(self) -> dict[str, float]:
+    def _report(self, steps: int, numbers: dict[str, float]) -> None:
+        if self.world.first:
+            if self.step % self.speed.log_every == 0 or self.step == steps:
+                self.metrics.write({"step": self.step, **numbers, "seconds": round(self.seconds, 3)})
+            self.progress(self.step, steps, numbers)
+
+    def _step(self, source: GradientSource, steps: int) -> dict[str, float]:
         """One gradient, one step of the optimiser, one look at the validation data if it is due."""
         self.network.train()
         rate = self.config.rate(self.step)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        numbers = self.source(self.step)
+        numbers = source(self.step)
         self.optimizer.step()
         self.step += 1
         self.average.update(self.network, self.step)
-        if self.validate and (self.step % self.config.validate_every == 0 or self.step == self.config.steps):
+        if self.validate and (self.step % self.config.validate_every == 0 or self.step == steps):
             numbers["validation_loss"] = self._validated()
         return numbers
 

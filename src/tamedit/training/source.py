@@ -9,16 +9,25 @@ from tamedit.diffusion.loss import denoising_loss, draw_noise
 from tamedit.diffusion.process import Process
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.streams import example_keys, step_generator
+from tamedit.training.distributed import World
+from tamedit.windows.batch import Batch
 from tamedit.windows.examples import Examples
+
+
+def noised_batch(
+    examples: Examples, indices: np.ndarray, step: int, process: Process, draws: int = 1
+) -> tuple[Batch, torch.Tensor, torch.Tensor]:
+    """The batch of some examples at a step with its diffusion times and noise: `draws` rows an example."""
+    batch = examples.batch(indices, step, draws)
+    keys = example_keys(examples.seed, "diffusion", step, examples.names(indices, draws))
+    return batch, *draw_noise(keys, batch, process)
 
 
 def example_losses(
     network: torch.nn.Module, examples: Examples, indices: np.ndarray, step: int, process: Process, device: torch.device
 ) -> torch.Tensor:
     """The losses of some windows at a step, each a function of its own window and stream. Shape (B,)."""
-    batch = examples.batch(indices, step)
-    keys = example_keys(examples.seed, "diffusion", step, indices)
-    time, epsilon = draw_noise(keys, batch, process)
+    batch, time, epsilon = noised_batch(examples, indices, step, process)
     # bfloat16 where the device gains from it; on a CPU it does not.
     precision = torch.autocast("cuda", torch.bfloat16) if device.type == "cuda" else nullcontext()
     with precision:
@@ -28,9 +37,16 @@ def example_losses(
 class PlainGradients:
     """The ordinary gradient of the mean loss."""
 
-    def __init__(self, network: DiffusionTransformer, examples: Examples, process: Process, batch_size: int) -> None:
+    def __init__(
+        self,
+        network: DiffusionTransformer,
+        examples: Examples,
+        process: Process,
+        batch_size: int,
+        world: World | None = None,
+    ) -> None:
         self.network, self.examples, self.process = network, examples, process
-        self.batch_size = batch_size
+        self.batch_size, self.world = batch_size, world or World()
         self.device = next(network.parameters()).device
 
     def indices(self, step: int) -> np.ndarray:
@@ -40,10 +56,11 @@ class PlainGradients:
 
     def __call__(self, step: int) -> dict[str, float]:
         self.network.zero_grad(set_to_none=False)
-        losses = example_losses(self.network, self.examples, self.indices(step), step, self.process, self.device)
-        loss = losses.mean()
-        loss.backward()
-        return {"loss": float(loss.detach())}
+        mine = self.world.share(self.indices(step))
+        losses = example_losses(self.network, self.examples, mine, step, self.process, self.device)
+        (losses.sum() / self.batch_size).backward()
+        self.world.add_up([parameter.grad for parameter in self.network.parameters() if parameter.grad is not None])
+        return {"loss": float(losses.detach().mean())}
 
 
 @torch.no_grad()

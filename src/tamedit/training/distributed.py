@@ -1,0 +1,75 @@
+"""Several processes, one guarantee: `torchrun --nproc-per-node 2 -m tamedit train …`.
+
+The batch is drawn once, by the first process, and its rows are split over all. Each process clips and sums its share; the
+shares are added up; noise is drawn once, by the first process, and added to the whole sum. So the mechanism is the same as in
+one process, and only the first process writes files.
+"""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+
+@dataclass(frozen=True)
+class World:
+    """The processes of a run: this one's number, and how many there are."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def first(self) -> bool:
+        return self.rank == 0
+
+    def same_indices(self, indices: np.ndarray) -> np.ndarray:
+        """The first process's draw, known to all."""
+        if self.size == 1:
+            return indices
+        held: list[np.ndarray | None] = [indices if self.first else None]
+        dist.broadcast_object_list(held, src=0)
+        assert held[0] is not None
+        return held[0]
+
+    def share(self, indices: np.ndarray) -> np.ndarray:
+        """The part of a batch that this process works on."""
+        return indices[self.rank :: self.size]
+
+    def add_up(self, tensors: list[torch.Tensor]) -> None:
+        """Every tensor becomes its sum over all processes."""
+        if self.size > 1:
+            for tensor in tensors:
+                dist.all_reduce(tensor)
+
+    def same_tensors(self, tensors: list[torch.Tensor]) -> None:
+        """Every tensor becomes the first process's."""
+        if self.size > 1:
+            for tensor in tensors:
+                dist.broadcast(tensor, src=0)
+
+    def any(self, mine: bool) -> bool:
+        """Whether any process says yes; all processes get the same answer."""
+        if self.size == 1:
+            return mine
+        votes = torch.tensor([float(mine)])
+        dist.all_reduce(votes)
+        return bool(votes.item() > 0)
+
+    def same_number(self, number: int) -> int:
+        """The first process's number, known to all."""
+        return int(self.same_indices(np.array([number]))[0])
+
+    def wait(self) -> None:
+        if self.size > 1:
+            dist.barrier()
+
+
+def join_world() -> World:
+    """The world that torchrun set up; alone if it did not."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return World()
+    if not dist.is_initialized():
+        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    return World(dist.get_rank(), dist.get_world_size())
