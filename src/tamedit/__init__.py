@@ -2,7 +2,7 @@
 
     import tamedit as tame
     series = tame.read_csv("meter.csv")
-    model  = tame.fit(series)
+    model  = tame.fit(series, privacy=tame.Privacy(epsilon=8, delta=1e-5, unit="week"))
     filled = model.impute("meter.csv", samples=100)
     ahead  = model.forecast("meter.csv", horizon=24)
 
@@ -18,6 +18,7 @@ _HOMES = {
     "Bounds": "tamedit.model.bounds",
     "BoundedAdaLNZero": "tamedit.model.adaln",
     "Model": "tamedit.tasks.model",
+    "Privacy": "tamedit.privacy.request",
     "Series": "tamedit.data.series",
     "UserError": "tamedit.errors",
     "fit": "tamedit.tasks.fit",
@@ -29,6 +30,7 @@ __all__ = [
     "BoundedAdaLNZero",
     "Bounds",
     "Model",
+    "Privacy",
     "Series",
     "UserError",
     "fit",
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from tamedit.errors import UserError
     from tamedit.model.adaln import BoundedAdaLNZero
     from tamedit.model.bounds import Bounds
+    from tamedit.privacy.request import Privacy
     from tamedit.tasks.fit import fit
     from tamedit.tasks.model import Model
 

@@ -12,9 +12,15 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder to write.")] = Path("runs/demo"),
     scale: Annotated[str, typer.Option("--scale", help="laptop, or smoke for a quick look.")] = "laptop",
     seed: options.Seed = 0,
+    non_negative: Annotated[
+        bool,
+        typer.Option(
+            "--non-negative/--any-sign", help="Use the public fact that a meter's readings cannot be negative."
+        ),
+    ] = True,
 ) -> None:
     """Simulate a meter, train on it, fill gaps, forecast, score, draw."""
     from tamedit.cli.demo_steps import run_demo
 
-    for path in run_demo(out, scale, seed):
+    for path in run_demo(out, scale, seed, non_negative):
         typer.echo(f"wrote {path}")

@@ -1,7 +1,6 @@
 """What the demo does, step by step; imported only when it runs."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import pandas as pd
 import typer
 
 from tamedit.cli.evaluate import show
+from tamedit.cli.options import Stopped
 from tamedit.cli.progress import RunProgress
 from tamedit.data.series import Series, read
 from tamedit.data.simulate import simulate
@@ -19,20 +19,33 @@ from tamedit.evaluation.baselines import BASELINES
 from tamedit.evaluation.evaluate import evaluate
 from tamedit.files import write_text, write_with
 from tamedit.tasks.model import Model
-from tamedit.training.fit import RUN, train
+from tamedit.training.artifact import SPECIFICATION, WEIGHTS
+from tamedit.training.fit import READING, RUN, DataFacts, train
+from tamedit.training.loop import CHECKPOINT
 from tamedit.training.recipe import make_config
 
 STEPS = {"smoke": 60, "laptop": 1200}
 DAY, WEEK = 24, 168
+RESULTS = ("gap_fills.png", "forecasts.png", "meter.csv", "filled.csv", "forecast.csv", "evaluation.json")
+FILES = {*RESULTS, RUN, READING, CHECKPOINT, WEIGHTS, SPECIFICATION, "metrics.jsonl"}
 
 
-def run_demo(out: Path, scale: str, seed: int) -> list[Path]:
+def _clear(out: Path) -> None:
+    """An earlier demo makes room; nothing else is touched."""
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file; name a folder with --out.")
+    found = {path.name for path in out.iterdir()} if out.exists() else set()
+    if found and ("meter.csv" not in found or not found <= FILES):
+        raise UserError(f"{out} holds other files; name another folder with --out.")
+    for name in found:
+        (out / name).unlink()
+
+
+def run_demo(out: Path, scale: str, seed: int, non_negative: bool = True) -> list[Path]:
     """Everything the demo promises; returns the files it wrote."""
     if scale not in STEPS:
         raise UserError(f"--scale {scale} is not for the demo; choose laptop or smoke.")
-    if out.exists() and any(out.iterdir()) and not (out / RUN).exists():
-        raise UserError(f"{out} holds other files; name another folder with --out.")
-    shutil.rmtree(out, ignore_errors=True)
+    _clear(out)
 
     typer.echo(
         "1/5  Simulating one household meter: 23,136 hours from 2023 to 2025, with spikes, glitches and outages."
@@ -45,7 +58,9 @@ def run_demo(out: Path, scale: str, seed: int) -> list[Path]:
     config = make_config(series, str(meter), scale=scale, steps=STEPS[scale], seed=seed)  # type: ignore[arg-type]
     typer.echo(f"2/5  Training a diffusion transformer on the first 70 %: {config.training.steps} steps.")
     with RunProgress() as progress:
-        train(split, config, out, progress=progress)
+        outcome = train(split, config, out, facts=DataFacts(non_negative=non_negative), progress=progress)
+    if not outcome.finished:
+        raise Stopped(f"stopped at step {outcome.step} of {config.training.steps}; the demo begins anew next time.")
     model = Model.load(out)
 
     typer.echo("3/5  Filling gaps and forecasting weeks of the last 15 %, which it has never seen.")
@@ -56,17 +71,14 @@ def run_demo(out: Path, scale: str, seed: int) -> list[Path]:
     write_with(out / "forecast.csv", lambda path: ahead.to_csv(path))
 
     typer.echo("4/5  Drawing.")
-    pictures = [
-        bands([gap_panel(gaps, gap_truth, filled, start) for start in panel_starts(gaps)], out / "gap_fills.png"),
-        bands(fans, out / "forecasts.png"),
-    ]
+    bands([gap_panel(gaps, gap_truth, filled, start) for start in panel_starts(gaps)], out / "gap_fills.png")
+    bands(fans, out / "forecasts.png")
     typer.echo("5/5  Scoring on the test weeks, beside guesses that cost nothing.")
     scores = evaluate(model, split, windows=64, seed=seed)
-    write_text(out / "evaluation.json", json.dumps(scores.to_dict(), indent=2) + "\n")
+    write_text(out / "evaluation.json", json.dumps(scores.to_dict(), indent=2, allow_nan=False) + "\n")
     show(scores)
     typer.echo(model.privacy)
-    tables = [meter, out / "filled.csv", out / "forecast.csv", out / "evaluation.json"]
-    return [*pictures, *tables, out / "model.safetensors", out / "model.json"]
+    return [out / name for name in (*RESULTS, WEIGHTS, SPECIFICATION)]
 
 
 def with_gaps(series: Series) -> tuple[Series, np.ndarray]:
@@ -94,7 +106,8 @@ def gap_panel(gaps: Series, truth: np.ndarray, filled: pd.DataFrame, start: int)
     window = torch.from_numpy(gaps.values[rows])[None]
     baseline = BASELINES["free_fill"](torch.nan_to_num(window), torch.isfinite(window), DAY)[0, :, 0].numpy()
     drawn = np.isnan(gaps.values[rows, 0])
-    wide = drawn | np.roll(drawn, 1) | np.roll(drawn, -1)  # one observed step on each side, so that the lines join
+    # One observed step on each side, so that the lines join.
+    wide = drawn | np.append(False, drawn[:-1]) | np.append(drawn[1:], False)
     quantiles = {level: filled[f"{name}_q{level:02d}"].to_numpy()[rows] for level in (5, 25, 75, 95)}
     quantiles[50] = filled[name].to_numpy()[rows]
     return Band(

@@ -26,25 +26,27 @@ def show(evaluation: Any) -> None:
     for task in ("imputation", "forecast"):
         what = "random 10–50 % hidden" if task == "imputation" else f"last {evaluation.horizon} steps hidden"
         table = Table(title=f"{task}: {what}, {evaluation.windows} test windows, z-units")
-        for column in ("method", "RMSE", "MAE", "CRPS", "in 50 % band", "in 90 % band"):
-            table.add_column(column, justify="left" if column == "method" else "right")
+        for column in ("method", "RMSE", "MAE", "CRPS", "in 50 %", "in 90 %"):
+            table.add_column(column, justify="left" if column == "method" else "right", no_wrap=True)
         rows = [row for row in evaluation.rows if row.task == task]
-        best = {name: min(getattr(row.z, name) for row in rows) for name in ("rmse", "mae", "crps")}
+        scores = {name: [getattr(row.z, name) for row in rows] for name in ("rmse", "mae", "crps")}
+        best = {name: min((one for one in column if one is not None), default=None) for name, column in scores.items()}
         for row in rows:
-            numbers = [
-                f"[bold]{getattr(row.z, name):.4f}[/bold]"
-                if getattr(row.z, name) == best[name]
-                else f"{getattr(row.z, name):.4f}"
-                for name in best
-            ]
+            numbers = [_cell(getattr(row.z, name), best[name]) for name in best]
             bands = ["–" if band is None else f"{band:.0%}" for band in (row.z.coverage50, row.z.coverage90)]
             table.add_row(LABELS[row.method], *numbers, *bands)
         Console().print(table)
 
 
+def _cell(score: float | None, best: float | None) -> str:
+    if score is None:
+        return "–"
+    return f"[bold]{score:.4f}[/bold]" if score == best else f"{score:.4f}"
+
+
 def evaluate(
     run: Annotated[Path, typer.Argument(help="Folder made by `tamedit train`.")],
-    samples: Annotated[int, typer.Option("--samples", help="Samples a window.", min=2)] = 20,
+    samples: Annotated[int, typer.Option("--samples", help="Samples a window.", min=4)] = 20,
     horizon: Annotated[
         int | None, typer.Option("--horizon", help="Steps to forecast (a season if not given).", min=1)
     ] = None,
@@ -60,11 +62,11 @@ def evaluate(
     from tamedit.training.fit import load_run
 
     model = Model.load(run, device)
-    config, reading = load_run(run)
-    _, split = load_split(config.source, **reading)
+    config, facts = load_run(run)
+    _, split = load_split(config.source, **facts.reading)
     result = score(model, split, samples=samples, horizon=horizon, windows=windows, seed=seed)
     if as_json:
-        typer.echo(json.dumps({"run": str(run), **result.to_dict()}))
+        typer.echo(json.dumps({"run": str(run), **result.to_dict()}, allow_nan=False))
     else:
         show(result)
         typer.echo("Computed from the test data without noise: not private.")

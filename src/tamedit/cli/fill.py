@@ -16,6 +16,7 @@ AllSamples = Annotated[bool, typer.Option("--all-samples", help="Write every sam
 
 
 def _write(table: Any, out: Path) -> None:
+    """As CSV, numbers are the shortest texts that read back as the same float32, so that observed cells stay as they were."""
     from tamedit.files import write_with
 
     keep_index = table.index.name is not None
@@ -30,6 +31,9 @@ def _check_out(out: Path) -> None:
         raise UserError(f"--out {out} must end in .csv or .parquet.")
     if out.is_dir():
         raise UserError(f"--out {out} is a folder; name a file in it.")
+    above = next(folder for folder in out.absolute().parents if folder.exists())
+    if not above.is_dir():
+        raise UserError(f"--out {out} lies below the file {above}; choose another place.")
 
 
 def impute(
@@ -54,7 +58,9 @@ def impute(
 
     reading = options.reading(time, identifier, targets, covariates, frequency, timezone)
     model = Model.load(run, device)
-    table = model.impute(file, samples=samples, all_samples=all_samples, seed=seed, **reading)
+    series = model.read(file, **reading)
+    options.say_notes(series.notes, as_json)
+    table = model.impute(series, samples=samples, all_samples=all_samples, seed=seed)
     _write(table, out)
     options.wrote([out], as_json, rows=len(table))
 
@@ -90,7 +96,9 @@ def forecast(
         from tamedit.data.tables import load_table
 
         known = load_table(future).frame
-    table = model.forecast(file, horizon, samples=samples, all_samples=all_samples, seed=seed, future=known, **reading)
+    series = model.read(file, **reading)
+    options.say_notes(series.notes, as_json)
+    table = model.forecast(series, horizon, samples=samples, all_samples=all_samples, seed=seed, future=known)
     _write(table, out)
     options.wrote([out], as_json, rows=len(table))
 

@@ -1,12 +1,17 @@
 """The command line: one file a command, and one place where mistakes become one sentence."""
 
+import errno
 import os
 import sys
-from typing import Annotated
+import traceback
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from tamedit import __version__
+from tamedit.cli import options
+from tamedit.cli.account import account
+from tamedit.cli.calibrate import calibrate
 from tamedit.cli.data import app as data_app
 from tamedit.cli.demo import demo
 from tamedit.cli.evaluate import evaluate
@@ -14,6 +19,7 @@ from tamedit.cli.fill import forecast, generate, impute
 from tamedit.cli.train import train
 from tamedit.errors import UserError
 
+_state = {"debug": False}
 app = typer.Typer(
     name="tamedit",
     help="Differentially private diffusion transformers for time series: fill gaps, forecast, generate.",
@@ -22,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data_app, name="data", help="Named data sets, the simulator, and a look at a file.")
-for command in (train, impute, forecast, generate, evaluate, demo):
+for command in (train, impute, forecast, generate, evaluate, account, calibrate, demo):
     app.command()(command)
 
 
@@ -39,22 +45,49 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    if debug:
-        os.environ["TAMEDIT_DEBUG"] = "1"
+    _state["debug"] = debug
 
 
 def main() -> None:
-    """Run a command; a user's mistake is one sentence and exit code 2."""
+    """Run a command; a user's mistake is one sentence and exit code 2, a wish to stop is exit code 130."""
+    _state["debug"] = False
     try:
-        app()
+        code = app(standalone_mode=False)
+    except options.Stopped as stopped:
+        _end(str(stopped), 130)
     except UserError as error:
-        if os.environ.get("TAMEDIT_DEBUG"):
+        _end(str(error), 2)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - nobody listens any more; Python flushes at exit
+            sys.exit(1)
+        place = f" ({error.filename})" if error.filename else ""
+        _end(f"The system refused: {error.strerror or error}{place}; free some space, or choose another place.", 2)
+    except Exception as error:
+        if hasattr(error, "show") and hasattr(
+            error, "exit_code"
+        ):  # click's own mistakes: an unknown option, a value out of range
+            error.show()
+            sys.exit(error.exit_code)
+        if type(error).__name__ == "Abort":
+            _end("stopped.", 130)
+        if type(error).__name__ != "ValidationError" or not hasattr(error, "errors"):
             raise
-        print(f"tamedit: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("tamedit: stopped.", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
+        _end(_first_complaint(error), 2)
+    if code == 130:  # Ctrl-C, as typer reports it
+        _end("stopped.", 130)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end(sentence: str, code: int) -> NoReturn:
+    if _state["debug"]:
+        traceback.print_exc()
+    print(f"tamedit: {sentence}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _first_complaint(error: Any) -> str:
+    """pydantic's list of complaints as one sentence about the first."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"]) or error.title
+    return f"{where}={first['input']!r} is not possible: {first['msg']}; choose another value."

@@ -8,6 +8,8 @@ import typer
 from tamedit.cli import options
 from tamedit.errors import UserError
 
+PRIVACY = "Privacy"
+
 
 def train(
     source: Annotated[
@@ -29,6 +31,47 @@ def train(
     period: Annotated[
         int | None, typer.Option("--period", help="Steps in a season (24 for hourly data).", min=1)
     ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option("--epsilon", help="Train privately within this budget: a wall.", rich_help_panel=PRIVACY),
+    ] = None,
+    delta: Annotated[float, typer.Option("--delta", help="δ of the guarantee.", rich_help_panel=PRIVACY)] = 1e-5,
+    unit: Annotated[
+        str,
+        typer.Option("--unit", help="Whom it protects: record, day, week, series or window.", rich_help_panel=PRIVACY),
+    ] = "week",
+    noise_multiplier: Annotated[
+        float | None,
+        typer.Option("--noise-multiplier", help="σ, instead of one fitted to --epsilon.", rich_help_panel=PRIVACY),
+    ] = None,
+    clip: Annotated[
+        float, typer.Option("--clip", help="C, the bound on a unit's gradient.", rich_help_panel=PRIVACY)
+    ] = 1.0,
+    clipping: Annotated[
+        str, typer.Option("--clipping", help="flat, automatic or groups.", rich_help_panel=PRIVACY)
+    ] = "flat",
+    draws: Annotated[
+        int, typer.Option("--draws", help="Draws a unit, averaged before clipping.", min=1, rich_help_panel=PRIVACY)
+    ] = 1,
+    layout: Annotated[
+        str, typer.Option("--layout", help="blocks, or the paper's overlapping windows.", rich_help_panel=PRIVACY)
+    ] = "blocks",
+    secure: Annotated[
+        bool, typer.Option("--secure", help="Noise from a cryptographic stream (slower).", rich_help_panel=PRIVACY)
+    ] = False,
+    test_only: Annotated[
+        bool, typer.Option("--test-only", help="Reproducible noise: no guarantee.", rich_help_panel=PRIVACY)
+    ] = False,
+    batch_size: Annotated[
+        int | None, typer.Option("--batch-size", help="Examples a step (expected, if private).", min=1)
+    ] = None,
+    non_negative: options.NonNegative = False,
+    typical_level: Annotated[
+        str | None, typer.Option("--typical-level", help="Public fact: a usual value of each target, comma separated.")
+    ] = None,
+    typical_scale: Annotated[
+        str | None, typer.Option("--typical-scale", help="Public fact: a usual spread of each target, comma separated.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     time: options.Time = None,
     identifier: options.Identifier = None,
@@ -40,12 +83,31 @@ def train(
     threads: Annotated[int, typer.Option("--threads", help="CPU threads (0: torch's choice).", min=0)] = 0,
     as_json: options.AsJson = False,
 ) -> None:
-    """Train a model that fills gaps, forecasts and generates."""
+    """Train a model that fills gaps, forecasts and generates; with --epsilon, privately."""
+    privacy = None
+    if epsilon is not None or noise_multiplier is not None:
+        from tamedit.privacy.request import Privacy
+
+        privacy = Privacy(
+            epsilon=epsilon,
+            delta=delta,
+            unit=unit,
+            noise_multiplier=noise_multiplier,
+            clip=clip,
+            clipping=clipping,
+            draws=draws,
+            layout=layout,
+            secure=secure,
+            test_only=test_only,
+        )
     choices = {
         "scale": (scale, ("smoke", "laptop", "paper")),
+        "bounds": (bounds, ("loose", "medium", "tight", "too_tight", "off")),
         "anchor": (anchor, ("seasonal", "none")),
         "operator": (operator, ("tanh", "hard_clamp", "soft_clamp_band", "clamp_ste", "none")),
     }
+    if size is not None:
+        choices["size"] = (size, ("tiny", "small", "base", "paper"))
     for name, (value, allowed) in choices.items():
         if value not in allowed:
             raise UserError(f"--{name} {value} is unknown; choose {', '.join(allowed)}.")
@@ -53,7 +115,7 @@ def train(
     from tamedit.cli.progress import RunProgress
     from tamedit.tasks.fit import load_split
     from tamedit.training.config import Speed
-    from tamedit.training.fit import save_reading
+    from tamedit.training.fit import DataFacts
     from tamedit.training.fit import train as run
     from tamedit.training.recipe import make_config
 
@@ -71,19 +133,35 @@ def train(
         window=window,
         size=size,
         period=period,
+        privacy=privacy,
+        batch_size=batch_size,
     )
-    if not as_json:
-        for note in series.notes:
-            typer.echo(f"note: {note}")
+    options.say_notes(series.notes, as_json)
+    facts = DataFacts(
+        reading=read_with,
+        non_negative=non_negative,
+        typical_level=options.numbers("--typical-level", typical_level),
+        typical_scale=options.numbers("--typical-scale", typical_scale),
+    )
+    speed = Speed(device=device, threads=threads)
     with RunProgress(quiet=as_json) as progress:
-        outcome = run(split, config, out, speed=Speed(device=device, threads=threads), resume=resume, progress=progress)
-    save_reading(out, read_with)
+        outcome = run(split, config, out, facts=facts, speed=speed, resume=resume, progress=progress)
     if not outcome.finished:
-        typer.echo(
-            f"stopped at step {outcome.step} of {config.training.steps}; continue with the same command and --resume",
-            err=True,
+        raise options.Stopped(
+            f"stopped at step {outcome.step} of {config.training.steps}; continue with the same command and --resume."
         )
-        raise typer.Exit(130)
-    from tamedit.training.artifact import SPECIFICATION, WEIGHTS
+    from tamedit.training.artifact import SPECIFICATION, WEIGHTS, load_model
+    from tamedit.training.distributed import join_world
 
-    options.wrote([out / WEIGHTS, out / SPECIFICATION], as_json, steps=outcome.step, seconds=round(outcome.seconds, 1))
+    if not join_world().first:
+        return
+    statement = load_model(out)[1].privacy
+    if not as_json:
+        typer.echo(statement["statement"])
+    options.wrote(
+        [out / WEIGHTS, out / SPECIFICATION],
+        as_json,
+        steps=outcome.step,
+        seconds=round(outcome.seconds, 1),
+        privacy=statement,
+    )

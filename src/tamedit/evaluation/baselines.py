@@ -5,12 +5,14 @@ which is what the anchored network samples before any training.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from tamedit.data.scaling import Scaling
 from tamedit.streams import example_keys, normals
 from tamedit.windows.anchor import free_fill, linear_interpolation, seasonal_mean, seasonal_naive
 
@@ -35,6 +37,14 @@ BASELINES: dict[str, Fill] = {
 }
 
 
+def own_units(scaling: Scaling) -> Scaling:
+    """The window's own scale without any floor: the same bar for every model, whatever floor it was trained with.
+
+    The reference scale stays, for windows in which nothing is observed.
+    """
+    return replace(scaling, mode="instance", floor=(0.0,) * len(scaling.floor), relative_floor=0.0)
+
+
 def free_probabilistic(
     fill: Float[Tensor, "B L K"],
     scale: Float[Tensor, "B 1 K"],
@@ -42,9 +52,10 @@ def free_probabilistic(
     samples: int,
     seed: int,
 ) -> Float[Tensor, "B S L K"]:
-    """The free fill plus antithetic Gaussian draws of the window's own scale at every unobserved cell."""
+    """The free fill plus Gaussian draws of the window's own scale at every unobserved cell; antithetic if S is even."""
     batch, length, channels = fill.shape
+    drawn = samples // 2 if samples % 2 == 0 else samples
     keys = example_keys(seed, "free baseline", 0, np.arange(batch, dtype=np.int64))
-    noise = normals(keys, samples // 2 * length * channels).view(batch, samples // 2, length, channels)
+    noise = normals(keys, drawn * length * channels).view(batch, drawn, length, channels)
     spread = torch.where(observed, 0.0, scale.expand_as(fill))[:, None]
-    return fill[:, None] + torch.cat([noise, -noise], dim=1) * spread
+    return fill[:, None] + (noise if drawn == samples else torch.cat([noise, -noise], dim=1)) * spread

@@ -14,7 +14,8 @@ import torch
 from tamedit.data.series import Series
 from tamedit.data.split import Split
 from tamedit.diffusion.sample import SamplerConfig
-from tamedit.evaluation.baselines import BASELINES, free_probabilistic
+from tamedit.errors import UserError
+from tamedit.evaluation.baselines import BASELINES, free_probabilistic, own_units
 from tamedit.evaluation.scores import Scores, aggregate, cell_statistics
 from tamedit.streams import example_keys
 from tamedit.tasks.model import Model
@@ -66,9 +67,26 @@ class Evaluation:
 
 def pick_windows(series: Series, length: int, most: int) -> Windows:
     """At most `most` windows, spread evenly over the test split."""
+    longest = int(series.lengths.max(initial=0))
+    if longest < length:
+        raise UserError(
+            f"The test part has {longest} rows at most and the model's window needs {length}; give a longer series or train "
+            "with a shorter window (--window)."
+        )
     every = cut(series, length, stride=max(length // 8, 1))
     kept = np.unique(np.linspace(0, len(every) - 1, min(most, len(every))).astype(np.int64))
     return Windows(series, every.starts[kept], length)
+
+
+def _deviation(values: np.ndarray) -> np.ndarray:
+    """(K,) standard deviation of every channel; 1 for a channel that never changes or has no reading."""
+    known = np.isfinite(values)
+    count = np.maximum(known.sum(axis=0), 1)
+    clean = np.where(known, values, 0.0).astype(np.float64)
+    mean = clean.sum(axis=0) / count
+    deviation = np.sqrt(np.where(known, np.square(clean - mean), 0.0).sum(axis=0) / count)
+    usable = deviation > 1e-8 * np.maximum(1.0, np.abs(mean))
+    return np.where(usable, deviation, 1.0)
 
 
 def evaluate(
@@ -83,10 +101,16 @@ def evaluate(
 ) -> Evaluation:
     """Score the model and every free baseline on the test split."""
     length, period = model.spec.network.length, model.spec.examples.period
-    ahead = min(horizon or max(period, 1), 3 * length // 4)
-    chosen = pick_windows(prepare_series(split.test, model.spec.calendar), length, windows)
-    deviation = np.nanstd(split.train.values.astype(np.float64), axis=0)
-    deviation[~(deviation > 0)] = 1.0
+    longest = 3 * length // 4
+    if horizon is not None and not 1 <= horizon <= longest:
+        raise UserError(
+            f"horizon={horizon} must lie between 1 and {longest}, three quarters of the model's window of {length}."
+        )
+    if samples < 4:
+        raise UserError(f"samples={samples} must be at least 4, so that CRPS can be estimated without bias.")
+    ahead = horizon or min(period, longest)
+    chosen = pick_windows(prepare_series(model.read(split.test), model.spec.calendar), length, windows)
+    deviation = _deviation(split.train.values)
     rows: list[Row] = []
     for task, masks in (("imputation", task_config("random")), ("forecast", task_config("block", ahead))):
         rows += _task_rows(model, task, chosen, masks, deviation, samples, seed, sampler)
@@ -121,7 +145,7 @@ def _task_rows(
 
     drawn = model.draw(visible, observed, covariates, numbers, samples, seed, sampler)
     fill = BASELINES["free_fill"](visible, observed, period)
-    _, scale = model.scaling.units(visible, observed)
+    _, scale = own_units(model.scaling).units(visible, observed)
     free = free_probabilistic(fill, scale, observed, samples, seed)
     return [
         row("model", drawn, True),

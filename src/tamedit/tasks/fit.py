@@ -2,25 +2,38 @@
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from tamedit.data import sources
 from tamedit.data.series import Series, read
 from tamedit.data.split import Split, split_by_time
 from tamedit.errors import UserError
+from tamedit.model.bounds import Operator
+from tamedit.privacy.request import Privacy
+from tamedit.tasks import frames
 from tamedit.tasks.model import Data, Model
 from tamedit.training.config import Speed
-from tamedit.training.fit import train
+from tamedit.training.fit import DataFacts, train
 from tamedit.training.loop import Progress
 from tamedit.training.recipe import RunConfig, Scale, Tightness, make_config
 from tamedit.windows.anchor import Anchor
 
 
-def load_split(source: str, **reading: object) -> tuple[Series, Split]:
+def load_split(source: str, **reading: Any) -> tuple[Series, Split]:
     """The series and its split: a named data set by its own rule, a file by time (70, 15 and 15 %)."""
     if source in sources.SOURCES:
+        if reading:
+            raise UserError(
+                f"{', '.join(reading)} say how to read a file, and {source} is a named data set with columns of its own; leave "
+                "them out, or give the file's path."
+            )
         series = sources.load(source)
         return series, sources.split(source, series)
-    series = read(source, **reading)  # type: ignore[arg-type]
+    if not Path(source).exists() and not Path(source).suffix:
+        raise UserError(
+            f"There is no file and no data set {source!r}; give a CSV or Parquet file, or one of {', '.join(sources.SOURCES)}."
+        )
+    series = frames.without_calendar(read(source, **reading))
     return series, split_by_time(series)
 
 
@@ -30,30 +43,65 @@ def fit(
     scale: Scale = "laptop",
     anchor: Anchor = "seasonal",
     bounds: Tightness = "medium",
+    operator: Operator = "tanh",
     steps: int | None = None,
     seed: int = 0,
     window: int | None = None,
     size: str | None = None,
+    period: int | None = None,
+    non_negative: bool = False,
+    typical_level: tuple[float, ...] | None = None,
+    typical_scale: tuple[float, ...] | None = None,
+    privacy: Privacy | None = None,
+    batch_size: int | None = None,
     folder: str | Path | None = None,
     resume: bool = False,
     speed: Speed | None = None,
     progress: Progress | None = None,
-    **reading: object,
+    **reading: Any,
 ) -> Model:
-    """Train a model on a series (the last 15 % of every meter are kept for validation) and return it.
+    """Train a model and return it.
 
-    `folder` keeps the run, so that it can be resumed; without it only the model is kept, in memory.
+    `data` is a series, a table, a path or a named data set. A named data set is split by its own rule; of everything else
+    the last 15 % of every meter are kept for validation. `privacy` trains privately: `Privacy(epsilon=8, unit="day")`.
+    `non_negative` states a public fact, that readings cannot be negative, so that no draw is; `typical_level` and
+    `typical_scale` (one number a target) are public facts too, the units of what is generated from nothing. `folder` keeps
+    the run, so that it can be resumed; without it only the model is kept, in memory. `reading` goes to `tamedit.read`.
     """
     name = str(data) if isinstance(data, str | Path) else "data"
-    series = data if isinstance(data, Series) else read(data, **reading)  # type: ignore[arg-type]
-    split = split_by_time(series, (0.85, 0.15, 0.0))
+    if isinstance(data, str) and data in sources.SOURCES:
+        series, split = load_split(data, **reading)
+    else:
+        if isinstance(data, Series) and reading:
+            raise UserError(
+                f"{', '.join(reading)} say how to read a table, and this is a series already; leave them out."
+            )
+        series = frames.without_calendar(data if isinstance(data, Series) else read(data, **reading))
+        split = split_by_time(series, (0.85, 0.15, 0.0))
     config: RunConfig = make_config(
-        series, name, scale=scale, anchor=anchor, bounds=bounds, steps=steps, seed=seed, window=window, size=size
+        series,
+        name,
+        scale=scale,
+        anchor=anchor,
+        bounds=bounds,
+        operator=operator,
+        steps=steps,
+        seed=seed,
+        window=window,
+        size=size,
+        period=period,
+        privacy=privacy,
+        batch_size=batch_size,
     )
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(folder) if folder is not None else Path(temporary) / "run"
-        outcome = train(split, config, place, speed=speed, resume=resume, progress=progress)
+        facts = DataFacts(
+            reading=reading, non_negative=non_negative, typical_level=typical_level, typical_scale=typical_scale
+        )
+        outcome = train(split, config, place, facts=facts, speed=speed, resume=resume, progress=progress)
         if not outcome.finished:
+            if folder is None:
+                raise KeyboardInterrupt
             raise UserError(
                 f"Training stopped at step {outcome.step} of {config.training.steps}; call fit again with resume=True."
             )

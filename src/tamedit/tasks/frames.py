@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from tamedit.data import stamps
+from tamedit.data.calendar import CALENDAR_NAMES
 from tamedit.data.columns import numbers
 from tamedit.data.series import Series
 from tamedit.errors import UserError
@@ -25,6 +27,11 @@ def table(
     drawn_cells (T, K) marks them, drawn (S, M) holds their samples. A quantile of an observed cell is its value. Quantiles
     are at position p (S + 1) of the sorted samples, so that few samples do not make the intervals too narrow.
     """
+    made = (
+        {"sample"} if all_samples else {_quantile_name(name, level) for name in series.targets for level in QUANTILES}
+    )
+    if clash := made & {*series.targets, series.time_name, series.id_name}:
+        raise UserError(f"The column {min(clash)!r} has the name of a column of the answer; rename it.")
     rows = slice(None) if only_rows is None else only_rows
     tables = []
     if all_samples:
@@ -38,10 +45,14 @@ def table(
         for level, cut in zip(QUANTILES, cuts, strict=True):
             values = _with(series.values, drawn_cells, cut)
             for channel, name in enumerate(series.targets):
-                frame[f"{name}_q{round(100 * level):02d}"] = values[:, channel]
+                frame[_quantile_name(name, level)] = values[:, channel]
         tables.append(frame[rows])
     numbered = isinstance(tables[0].index, pd.RangeIndex) or tables[0].index.name is None
     return pd.concat(tables, ignore_index=True) if numbered else pd.concat(tables)
+
+
+def _quantile_name(target: str, level: float) -> str:
+    return f"{target}_q{round(100 * level):02d}"
 
 
 def _with(values: np.ndarray, cells: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -81,15 +92,15 @@ def _future_covariates(series: Series, horizon: int, future: pd.DataFrame | None
             "(future=…, or --future FILE on the command line)."
         )
     known = np.stack([numbers(future[name], "the future table") for name in names], axis=1)  # (F, V)
-    stamps = _stamps_of(series, future)
+    clock = _stamps_of(series, future)
     ahead = []
     for meter, meter_name in enumerate(series.meters):
         rows = np.arange(len(future))
         if series.layout == "long" and series.id_name in future.columns:
             rows = np.flatnonzero(future[series.id_name].astype(str).to_numpy() == meter_name)
-        if stamps is not None:
-            rows = rows[~stamps[rows].duplicated()]
-            found = stamps[rows].get_indexer(series.future(horizon, meter))
+        if clock is not None:
+            rows = rows[~clock[rows].duplicated()]
+            found = clock[rows].get_indexer(series.future(horizon, meter))
             rows = np.where(found >= 0, np.append(rows, -1)[found], -1)
         short = len(rows) < horizon or (rows[:horizon] < 0).any()
         if short or not np.isfinite(known[rows[:horizon]]).all():
@@ -105,21 +116,25 @@ def _future_covariates(series: Series, horizon: int, future: pd.DataFrame | None
 def _stamps_of(series: Series, future: pd.DataFrame) -> pd.DatetimeIndex | None:
     """The stamps of a table of future covariates, on the series' clock; None if it has none."""
     if series.time_name in future.columns:
-        given = future[series.time_name]
+        given = stamps.parse(future[series.time_name], "the future table", [])
     elif isinstance(future.index, pd.DatetimeIndex):
         given = future.index
     else:
         return None
-    try:
-        stamps = pd.DatetimeIndex(pd.to_datetime(given))
-        zone = series.times.tz
-        if zone is None:
-            return stamps.tz_localize(None)
-        return stamps.tz_localize(zone) if stamps.tz is None else stamps.tz_convert(zone)
-    except (ValueError, TypeError) as error:
-        raise UserError(
-            f"The stamps of the future table cannot be read as times ({error}); write them as in the series."
-        ) from error
+    zone = series.times.tz
+    if zone is None:
+        return given.tz_localize(None)
+    # A local hour that the clock skips or repeats is not told apart here: it is left out.
+    return given.tz_localize(zone, ambiguous="NaT", nonexistent="NaT") if given.tz is None else given.tz_convert(zone)
+
+
+def without_calendar(series: Series) -> Series:
+    """The user's own covariates alone: calendar channels are put in their place when a model needs them."""
+    kept = [k for k, name in enumerate(series.covariate_names) if name not in CALENDAR_NAMES]
+    if len(kept) == len(series.covariate_names):
+        return series
+    names = tuple(series.covariate_names[k] for k in kept)
+    return replace(series, covariates=series.covariates[:, kept], covariate_names=names)
 
 
 def at_least(series: Series, length: int) -> tuple[Series, np.ndarray]:

@@ -14,7 +14,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from tamedit.data.calendar import CALENDAR_NAMES, calendar, with_calendar
+from tamedit.data.calendar import calendar, with_calendar
 from tamedit.data.series import Series, read
 from tamedit.diffusion.sample import SamplerConfig, sample
 from tamedit.errors import UserError
@@ -127,7 +127,9 @@ class Model:
         """The data as a series with this model's channels and rhythm; `reading` goes to `tamedit.read`."""
         if isinstance(data, Series):
             if reading:
-                raise UserError(f"{', '.join(reading)} say how to read a table, and this is a series already; leave them out.")
+                raise UserError(
+                    f"{', '.join(reading)} say how to read a table, and this is a series already; leave them out."
+                )
             series = data
         else:
             columns: dict[str, Any] = {}
@@ -145,10 +147,12 @@ class Model:
                 f"The data has {len(series.targets)} target channels ({', '.join(series.targets)}) and the model was trained on "
                 f"{len(wanted)} ({', '.join(wanted)}); give the same columns."
             )
-        covariates = tuple(name for name in series.covariate_names if name not in CALENDAR_NAMES)
-        if covariates != self.spec.covariates:
-            given, known = (", ".join(names) or "none" for names in (covariates, self.spec.covariates))
-            raise UserError(f"The data has the covariates {given} and the model was trained with {known}; give the same.")
+        series = frames.without_calendar(series)
+        if series.covariate_names != self.spec.covariates:
+            given, known = (", ".join(names) or "none" for names in (series.covariate_names, self.spec.covariates))
+            raise UserError(
+                f"The data has the covariates {given} and the model was trained with {known}; give the same."
+            )
         seconds = series.frequency.total_seconds()
         if abs(seconds - self.spec.frequency_seconds) > 1e-6 * seconds:
             raise UserError(

@@ -81,7 +81,7 @@ def _gaps(
     known: Bool[np.ndarray, "T K"], wanted: Bool[np.ndarray, "T K"], offsets: Int64[np.ndarray, " M1"]
 ) -> tuple[Int64[np.ndarray, " N"], Int64[np.ndarray, " N"]]:
     """First and last row (exclusive) of every run of rows with unknown cells, within a meter, that holds a wanted one."""
-    unknown = (~known).any(axis=1)
+    unknown: np.ndarray = np.any(~known, axis=1)
     fresh = np.zeros(len(unknown) + 1, dtype=bool)
     fresh[offsets] = True
     begins = np.flatnonzero(unknown & (fresh[:-1] | ~np.r_[False, unknown[:-1]]))

@@ -1,0 +1,101 @@
+"""The evaluation of a run: every method on the same windows, every number finite or absent."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tamedit as tame
+from tamedit.data.split import Split
+from tamedit.diffusion.sample import SamplerConfig
+from tamedit.errors import UserError
+from tamedit.evaluation.evaluate import evaluate, pick_windows
+from tamedit.tasks.fit import load_split
+from tamedit.tasks.model import Model
+
+FAST = SamplerConfig(steps=2)
+METHODS = {
+    "model",
+    "free_probabilistic",
+    "linear_interpolation",
+    "seasonal_naive",
+    "seasonal_mean",
+    "free_fill",
+}
+
+
+@pytest.fixture(scope="module")
+def model(smoke_run: Path) -> Model:
+    return Model.load(smoke_run, "cpu")
+
+
+@pytest.fixture(scope="module")
+def split(smoke_run: Path) -> Split:
+    return load_split(str(smoke_run.parent / "meter.csv"))[1]
+
+
+def test_every_method_at_every_task(model: Model, split: Split) -> None:
+    result = evaluate(model, split, samples=6, windows=8, sampler=FAST)
+    assert {(row.task, row.method) for row in result.rows} == {
+        (task, method) for task in ("imputation", "forecast") for method in METHODS
+    }
+    plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert plain["forecast_horizon"] == 24
+    assert plain["private"] is False
+    deviation = np.nanstd(split.train.values)
+    for row in result.rows:
+        assert row.z.rmse == pytest.approx(row.original.rmse / deviation, rel=1e-4)
+        assert row.z.crps > 0
+        assert (row.z.coverage90 is None) == (row.method not in ("model", "free_probabilistic"))
+    # The mean of antithetic draws around the fill is the fill.
+    for task in ("imputation", "forecast"):
+        assert result.of(task, "free_probabilistic").z.rmse == pytest.approx(
+            result.of(task, "free_fill").z.rmse, rel=1e-3
+        )
+    assert evaluate(model, split, samples=6, windows=8, sampler=FAST) == result
+
+
+def test_the_free_bar_is_the_same_for_every_floor(model: Model, split: Split) -> None:
+    other = Model(model.network, model.spec)
+    other.scaling = replace(model.scaling, floor=(5.0,), relative_floor=2.0)
+    first, second = (evaluate(one, split, samples=4, windows=4, sampler=FAST) for one in (model, other))
+    for task in ("imputation", "forecast"):
+        assert first.of(task, "free_probabilistic") == second.of(task, "free_probabilistic")
+        assert first.of(task, "model") != second.of(task, "model")
+
+
+def test_channels_without_readings_and_channels_that_never_change() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.random((600, 3)).astype(np.float32)
+    values[:, 1] = 4.0
+    series = tame.read(values)
+    model = tame.fit(series, scale="smoke", steps=2, window=32)
+    silent = series.values.copy()
+    silent[:, 2] = np.nan
+    part = replace(series, values=silent)
+    result = evaluate(model, Split(part, part, part), samples=4, windows=4, sampler=FAST)
+    json.dumps(result.to_dict(), allow_nan=False)
+    assert result.of("forecast", "linear_interpolation").z.rmse is not None
+
+
+def test_windows_are_spread_over_the_test_part(split: Split) -> None:
+    windows = pick_windows(split.test, 48, 5)
+    assert len(windows) == 5
+    assert windows.starts[0] == 0
+    assert windows.starts[-1] > len(split.test) - 2 * 48
+    with pytest.raises(UserError, match="test part has 180 rows at most"):
+        pick_windows(split.test, 500, 5)
+
+
+def test_mistakes(model: Model, split: Split) -> None:
+    with pytest.raises(UserError, match="horizon=37 must lie between 1 and 36"):
+        evaluate(model, split, horizon=37)
+    with pytest.raises(UserError, match="samples=3"):
+        evaluate(model, split, samples=3)
+    with pytest.raises(UserError, match="test part has 0 rows"):
+        evaluate(model, Split(split.train, split.validation, split.test.rows(0, 0)))
+    wrong = tame.read(np.random.default_rng(0).random((200, 2)))
+    with pytest.raises(UserError, match="2 target channels"):
+        evaluate(model, Split(wrong, wrong, wrong))

@@ -1,0 +1,93 @@
+"""Rows added before and after a series, and tables made of draws."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tamedit.data.calendar import CALENDAR_NAMES, with_calendar
+from tamedit.data.series import Series, read
+from tamedit.errors import UserError
+from tamedit.tasks.frames import at_least, extended, table, window_times, without_calendar
+
+
+def panel(lengths: list[int], zone: str | None = None) -> Series:
+    parts = []
+    for number, length in enumerate(lengths):
+        times = pd.date_range(f"2024-03-{28 + number}", periods=length, freq="h", tz=zone)
+        parts.append(
+            pd.DataFrame({"meter": f"m{number}", "time": times, "x": np.arange(length) + 100.0 * number, "c": number})
+        )
+    return read(pd.concat(parts), targets=["x"], covariates=["c"])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(2, 20), min_size=1, max_size=4), st.integers(1, 15))
+def test_short_meters_get_empty_rows_before_their_first(lengths: list[int], length: int) -> None:
+    series = panel(lengths, "Europe/London")
+    padded, kept = at_least(series, length)
+    assert (padded.lengths == np.maximum(series.lengths, length)).all()
+    np.testing.assert_array_equal(padded.values[kept], series.values)
+    assert (padded.times[kept] == series.times).all()
+    assert np.isnan(np.delete(padded.values, kept, axis=0)).all()
+    for meter in range(len(lengths)):
+        rows = slice(padded.offsets[meter], padded.offsets[meter + 1])
+        assert (np.diff(padded.times[rows].asi8) == np.diff(series.times[:2].asi8)).all()
+        assert (padded.covariates[rows] == meter).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(2, 20), min_size=1, max_size=4), st.integers(1, 15))
+def test_empty_rows_after_every_meter(lengths: list[int], horizon: int) -> None:
+    series = panel(lengths, "Europe/London")
+    future = pd.DataFrame({"c": np.arange(horizon) + 0.5})
+    longer, ahead = extended(series, horizon, future)
+    assert (longer.lengths == series.lengths + horizon).all()
+    np.testing.assert_array_equal(longer.values[~ahead], series.values[:, 0])
+    assert np.isnan(longer.values[ahead]).all()
+    assert ahead.sum() == horizon * len(lengths)
+    np.testing.assert_array_equal(longer.covariates[ahead[:, 0], 0], np.tile(future["c"], len(lengths)))
+    for meter in range(len(lengths)):
+        stamps = longer.times[longer.offsets[meter] : longer.offsets[meter + 1]]
+        assert (stamps[1:] - stamps[:-1] == pd.Timedelta(hours=1)).all()
+
+
+def test_quantiles_of_few_samples_are_not_too_narrow() -> None:
+    """19 samples are what a 90 % interval needs: its ends are the smallest and the largest."""
+    series = read(np.array([1.0, np.nan, 3.0]))
+    missing = np.isnan(series.values)
+    drawn = np.random.default_rng(0).normal(size=(19, 1))
+    row = table(series, missing, drawn, all_samples=False).iloc[1]
+    assert row["channel_1_q05"] == pytest.approx(drawn.min())
+    assert row["channel_1_q95"] == pytest.approx(drawn.max())
+    assert row["channel_1"] == pytest.approx(np.median(drawn))
+
+
+def test_names_that_the_answer_needs() -> None:
+    series = read(np.ones((3, 2)), targets=["a", "a_q05"])
+    nothing = np.zeros((3, 2), dtype=bool)
+    with pytest.raises(UserError, match="'a_q05' has the name"):
+        table(series, nothing, np.ones((4, 0)), all_samples=False)
+    assert len(table(series, nothing, np.ones((4, 0)), all_samples=True)) == 12
+    with pytest.raises(UserError, match="'sample' has the name"):
+        table(read(np.ones((3, 1)), targets=["sample"]), nothing[:, :1], np.ones((4, 0)), all_samples=True)
+
+
+def test_calendar_channels_are_left_to_the_model() -> None:
+    series = panel([5])
+    assert without_calendar(series) is series
+    plain = without_calendar(with_calendar(series))
+    assert plain.covariate_names == ("c",)
+    np.testing.assert_array_equal(plain.covariates, series.covariates)
+    assert set(with_calendar(plain).covariate_names) == {"c", *CALENDAR_NAMES}
+
+
+def test_stamps_of_generated_windows() -> None:
+    times = window_times(3, 4, 900, pd.Timestamp("2024-02-29 12:00", tz="Europe/Paris"), 0)
+    assert times.shape == (3, 4)
+    assert times[2, 3] == np.datetime64("2024-02-29T12:45")
+    random = window_times(50, 2, 3600, None, 0)
+    assert (random[:, 0] == random[:, 0].astype("datetime64[D]")).all()
+    assert len(np.unique(random[:, 0])) > 20
+    assert (random == window_times(50, 2, 3600, None, 0)).all()
