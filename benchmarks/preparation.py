@@ -11,6 +11,7 @@ import time
 
 import torch
 
+from tamedit.data.calendar import network_covariates
 from tamedit.data.scaling import fit_scaling
 from tamedit.data.simulate import simulate
 from tamedit.diffusion.loss import draw_noise
@@ -18,7 +19,6 @@ from tamedit.diffusion.process import Process
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import SIZES, NetworkConfig
 from tamedit.streams import example_keys
-from tamedit.training.fit import prepare_series
 from tamedit.training.source import PlainGradients
 from tamedit.windows.cut import cut
 from tamedit.windows.examples import ExampleConfig, Examples
@@ -30,7 +30,7 @@ parser.add_argument("--batch", type=int, default=96)
 parser.add_argument("--repeats", type=int, default=7)
 arguments = parser.parse_args()
 
-series = prepare_series(simulate(), calendar=True)
+series = network_covariates(simulate(), calendar=True)
 examples = Examples(cut(series, 168, 24), MaskConfig(), fit_scaling("instance", series), ExampleConfig(), seed=0)
 config = NetworkConfig(target_channels=1, covariate_channels=6, length=168, **SIZES[arguments.size])
 network, process = DiffusionTransformer(config), Process()

@@ -1,4 +1,4 @@
-"""Measures the reference magnitudes (C₀, Γ₀, B₀, A₀) on the simulator, with no bounds: `python benchmarks/reference_magnitudes.py`.
+"""Measures the reference magnitudes (C₀, Γ₀, B₀, A₀) on the simulator: `python benchmarks/reference_magnitudes.py`.
 
 Prints one line a form: p99 of ‖c‖, |γ|, |β|, |α| at the end of unbounded training on 50 simulated meters.
 """
@@ -8,13 +8,14 @@ import json
 import tempfile
 from pathlib import Path
 
+from tamedit.data.calendar import network_covariates
 from tamedit.data.scaling import fit_scaling
 from tamedit.data.simulate import simulate
 from tamedit.data.split import split_by_time
 from tamedit.diagnostics.magnitudes import reference_bounds
 from tamedit.training.artifact import load_model
 from tamedit.training.config import Speed
-from tamedit.training.fit import prepare_series, train
+from tamedit.training.fit import train
 from tamedit.training.recipe import make_config
 from tamedit.windows.cut import cut
 from tamedit.windows.examples import Examples
@@ -33,7 +34,7 @@ for anchor in ("seasonal", "none"):
         train(split_by_time(series), config, Path(folder) / "run", speed=Speed(threads=arguments.threads))
         network, spec = load_model(Path(folder) / "run")
     scaling = fit_scaling("instance", series) if anchor == "seasonal" else fit_scaling("nonprivate", series)
-    windows = cut(prepare_series(series, config.calendar), config.window, config.stride)
+    windows = cut(network_covariates(series, config.calendar), config.window, config.stride)
     examples = Examples(windows, config.masks, scaling, config.examples, seed=1)
     bounds = reference_bounds(network, examples, spec.process)
     print(json.dumps({"anchor": anchor, "size": arguments.size, "steps": arguments.steps, **bounds.model_dump()}))

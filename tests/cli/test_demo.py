@@ -11,7 +11,6 @@ import pytest
 
 from tamedit.cli import demo_steps
 from tamedit.cli.main import main
-from tamedit.data.simulate import simulate
 from tamedit.diagnostics import plots
 from tamedit.diffusion.sample import SamplerConfig
 
@@ -20,8 +19,9 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo_steps, "STEPS", {"smoke": 2})
-    monkeypatch.setattr(demo_steps, "simulate", lambda seed: simulate(hours=4800, seed=seed))
+    make = demo_steps.make_config
+    monkeypatch.setattr(demo_steps, "HOMES", {"smoke": 4})
+    monkeypatch.setattr(demo_steps, "make_config", lambda *given, **options: make(*given, steps=2, **options))
     monkeypatch.setattr("tamedit.diffusion.sample.SamplerConfig", lambda: SamplerConfig(steps=2))
 
 
@@ -34,17 +34,20 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert not ended.value.code
     said = capsys.readouterr().out
     wrote = [Path(line.removeprefix("wrote ")) for line in said.splitlines() if line.startswith("wrote ")]
-    assert {path.name for path in wrote} == {*demo_steps.RESULTS, "model.safetensors", "model.json"}
+    assert {path.name for path in wrote} == {*demo_steps.RESULTS, "model.safetensors", "model.json", "ledger.jsonl"}
     assert all(path.is_file() for path in wrote)
     assert {path.name for path in out.iterdir()} == demo_steps.FILES
     assert "forecast: last 24 steps hidden" in said
+    assert "-differentially private" in said
+    assert "Protected unit: one week of one meter" in said
     for name in ("gap_fills.png", "forecasts.png"):
         assert (out / name).read_bytes().startswith(PNG)
     json.loads((out / "evaluation.json").read_text())
-    filled = pd.read_csv(out / "filled.csv", index_col="time")
-    assert len(filled) == 720
-    assert len(pd.read_csv(out / "forecast.csv")) == 24
-    assert (pd.read_csv(out / "forecast.csv")["kwh_q05"] >= 0).all()
+    filled, ahead = pd.read_csv(out / "filled.csv"), pd.read_csv(out / "forecast.csv")
+    assert len(filled) == 3 * (26 * 168 - round(26 * 168 * 0.85))
+    assert not filled["kwh"].isna().any()
+    assert len(ahead) == 3 * 24
+    assert (ahead["kwh_q05"] >= 0).all()
     assert json.loads((out / "model.json").read_text())["non_negative"] is True
     demo_steps._clear(out)  # a second demo takes the place of the first
     assert not list(out.iterdir())

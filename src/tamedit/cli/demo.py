@@ -19,7 +19,7 @@ def demo(
         ),
     ] = True,
 ) -> None:
-    """Simulate a meter, train on it, fill gaps, forecast, score, draw."""
+    """Simulate homes, train on them privately, fill gaps, forecast, score, draw."""
     from tamedit.cli.demo_steps import run_demo
 
     for path in run_demo(out, scale, seed, non_negative):

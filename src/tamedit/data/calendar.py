@@ -37,3 +37,13 @@ def with_calendar(series: Series) -> Series:
         covariates=np.concatenate([series.covariates, calendar(series.times)], axis=1),
         covariate_names=(*series.covariate_names, *CALENDAR_NAMES),
     )
+
+
+def network_covariates(series: Series, calendar: bool) -> Series:
+    """The series as a network reads it: the user's covariates, squashed, then (if asked for) the calendar's.
+
+    asinh brings prices, degrees and counts into one range without a statistic of the data: it is linear near 0 and
+    logarithmic far away, and so costs no privacy.
+    """
+    squashed = replace(series, covariates=np.arcsinh(series.covariates))
+    return with_calendar(squashed) if calendar else squashed

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from tamedit.data.calendar import network_covariates
 from tamedit.data.series import Series
 from tamedit.data.split import Split
 from tamedit.diffusion.sample import SamplerConfig
@@ -19,7 +20,6 @@ from tamedit.evaluation.baselines import BASELINES, free_probabilistic, own_unit
 from tamedit.evaluation.scores import Scores, aggregate, cell_statistics
 from tamedit.streams import example_keys
 from tamedit.tasks.model import Model
-from tamedit.training.fit import prepare_series
 from tamedit.windows.cut import Windows, cut
 from tamedit.windows.masks import draw_masks, task_config
 
@@ -109,7 +109,7 @@ def evaluate(
     if samples < 4:
         raise UserError(f"samples={samples} must be at least 4, so that CRPS can be estimated without bias.")
     ahead = horizon or min(period, longest)
-    chosen = pick_windows(prepare_series(model.read(split.test), model.spec.calendar), length, windows)
+    chosen = pick_windows(network_covariates(model.read(split.test), model.spec.calendar), length, windows)
     deviation = _deviation(split.train.values)
     rows: list[Row] = []
     for task, masks in (("imputation", task_config("random")), ("forecast", task_config("block", ahead))):
@@ -147,6 +147,8 @@ def _task_rows(
     fill = BASELINES["free_fill"](visible, observed, period)
     _, scale = own_units(model.scaling).units(visible, observed)
     free = free_probabilistic(fill, scale, observed, samples, seed)
+    if model.spec.non_negative:  # a public fact is free for the bar as well
+        free = free.clamp_min(0)
     return [
         row("model", drawn, True),
         row("free_probabilistic", free, True),

@@ -14,7 +14,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from tamedit.data.calendar import calendar, with_calendar
+from tamedit.data.calendar import calendar, network_covariates
 from tamedit.data.series import Series, read
 from tamedit.diffusion.sample import SamplerConfig, sample
 from tamedit.errors import UserError
@@ -173,7 +173,7 @@ class Model:
             raise UserError(f"samples={samples} must be at least 1; 20 to 100 give good quantiles.")
         length = self.spec.network.length
         padded, kept = frames.at_least(series, length)
-        prepared = with_calendar(padded) if self.spec.calendar else padded
+        prepared = network_covariates(padded, self.spec.calendar)
         target = np.zeros(prepared.values.shape, dtype=bool)
         target[kept] = wanted
 

@@ -17,7 +17,7 @@ import torch
 from pydantic import BaseModel, ConfigDict
 from safetensors import SafetensorError
 
-from tamedit.data.calendar import with_calendar
+from tamedit.data.calendar import network_covariates
 from tamedit.data.scaling import Scaling, fit_scaling
 from tamedit.data.series import Series
 from tamedit.data.sources import SOURCES
@@ -41,11 +41,6 @@ from tamedit.windows.examples import Examples
 
 RUN, READING = "run.json", "reading.json"
 FLOOR = 0.3  # of the reference scale: no window has a smaller one
-
-
-def prepare_series(series: Series, calendar: bool) -> Series:
-    """The series as the network reads it: the user's covariates, then the calendar's."""
-    return with_calendar(series) if calendar else series
 
 
 class DataFacts(BaseModel):
@@ -112,7 +107,7 @@ def _windows(part: Series, name: str, config: RunConfig, private: Privacy | None
             f"The {name} part has {longest} rows at most and a window needs {config.window}; give a longer series or a shorter "
             "window (--window)."
         )
-    series = prepare_series(part, config.calendar)
+    series = network_covariates(part, config.calendar)
     if private is not None:
         return private_windows(series, config.window, config.stride, private)
     return cut(series, config.window, config.stride)

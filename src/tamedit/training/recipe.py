@@ -123,10 +123,10 @@ def make_config(
 
 
 def default_window(series: Series, period: int) -> int:
-    """A week of hours, four days of a faster rhythm, or what a short series allows."""
+    """Seven seasons (a week of hours), or two of a fine rhythm; less if the validation part of a short series asks for it."""
     wanted = 7 * period if period <= 24 else 2 * period
-    longest = int((series.offsets[1:] - series.offsets[:-1]).max(initial=0))
-    return max(min(wanted if period > 1 else 96, longest // 4), 8)
+    longest = int(series.lengths.max(initial=0))
+    return max(min(wanted if period > 1 else 96, int(0.15 * longest)), 8)
 
 
 def _stride(known: Source | None, period: int) -> int:

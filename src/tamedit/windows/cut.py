@@ -61,7 +61,7 @@ def cut(series: Series, length: int, stride: int, least_present: float = 0.5) ->
         longest = int(sizes.max(initial=0))
         raise UserError(
             f"The longest series has {longest} rows and a window needs {length}; give a longer series or a shorter window "
-            f"(--window {max(longest // 4, 1)})."
+            f"(--window {max(longest // 8, 8)})."
         )
     starts = np.concatenate(
         [np.arange(first, last - length + 1, stride, dtype=np.int64) for first, last in pairwise(series.offsets)]
