@@ -7,7 +7,7 @@ ifneq ($(wildcard ../shared/data/.),)
 export TAMEDIT_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo test lint bench docs clean
 
 setup: .venv/ready
 
@@ -28,6 +28,10 @@ lint: .venv/ready
 
 test: lint
 	$(BIN)/pytest -n 2
+
+# The command line's reference; a test checks that it is current.
+docs: .venv/ready
+	$(BIN)/python -m typer tamedit.cli.main utils docs --name tamedit --output docs/cli.md
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/preparation.py

@@ -11,9 +11,13 @@ from tamedit.files import replacing, write_text
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     place = tmp_path / "a.txt"
     write_text(place, "old")
-    with pytest.raises(RuntimeError, match="midway"), replacing(place) as temporary:
+
+    def fail(temporary: Path) -> None:
         temporary.write_text("half")
         raise RuntimeError("midway")
+
+    with pytest.raises(RuntimeError, match="midway"), replacing(place) as temporary:
+        fail(temporary)
     assert place.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 

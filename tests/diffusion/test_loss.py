@@ -13,7 +13,9 @@ def make_batch(batch: int = 6, length: int = 12, channels: int = 2) -> Batch:
     hidden = (torch.rand(batch, length, channels) < 0.5).float()
     hidden[0] = 0  # an example with nothing hidden
     seen = 1 - hidden
-    context = Context(torch.randn_like(seen) * seen, seen, torch.zeros_like(seen), torch.zeros(batch, length, 0), seen[:, 0])
+    context = Context(
+        torch.randn_like(seen) * seen, seen, torch.zeros_like(seen), torch.zeros(batch, length, 0), seen[:, 0]
+    )
     ones = torch.ones(batch, 1, channels)
     return Batch(context, torch.randn_like(seen) * hidden, hidden, 0 * ones, ones)
 

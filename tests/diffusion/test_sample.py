@@ -1,6 +1,6 @@
 """Samplers against a closed form: for Gaussian data the exact denoiser is known.
 
-    x_0 ~ N(m, s²)  ⇒  E[x_0 | x_t] = (m (1 − ᾱ) + √ᾱ s² x_t) / (ᾱ s² + 1 − ᾱ)
+x_0 ~ N(m, s²)  ⇒  E[x_0 | x_t] = (m (1 − ᾱ) + √ᾱ s² x_t) / (ᾱ s² + 1 − ᾱ)
 """
 
 import numpy as np
@@ -38,7 +38,9 @@ def context(batch: int, seen: float = 0.0) -> Context:
 
 
 @pytest.mark.parametrize("prediction", ["epsilon", "v"])
-@pytest.mark.parametrize(("solver", "steps", "tolerance"), [("dpm++", 20, 0.03), ("ddim", 500, 0.04), ("ddpm", 1000, 0.03)])
+@pytest.mark.parametrize(
+    ("solver", "steps", "tolerance"), [("dpm++", 20, 0.03), ("ddim", 500, 0.04), ("ddpm", 1000, 0.03)]
+)
 @pytest.mark.parametrize(("mean", "deviation"), [(0.0, 1.0), (0.7, 0.4), (-1.0, 2.0), (0.5, 0.1)])
 def test_sampled_moments_match_the_closed_form(
     prediction: str, solver: str, steps: int, tolerance: float, mean: float, deviation: float

@@ -93,7 +93,9 @@ def test_the_projected_condition_is_short_and_keeps_its_direction(size: float) -
     if size == 1.0:
         torch.testing.assert_close(short[raw.norm(dim=1) < 0], condition[raw.norm(dim=1) < 0])
     if size > 0:
-        cosine = torch.nn.functional.cosine_similarity(short.double() / short.double().norm(dim=1, keepdim=True), raw.double())
+        cosine = torch.nn.functional.cosine_similarity(
+            short.double() / short.double().norm(dim=1, keepdim=True), raw.double()
+        )
         torch.testing.assert_close(cosine, torch.ones_like(cosine), rtol=1e-5, atol=1e-5)
     short.sum().backward()
     assert torch.isfinite(condition.grad).all()
@@ -102,7 +104,9 @@ def test_the_projected_condition_is_short_and_keeps_its_direction(size: float) -
 def test_projection_is_the_identity_inside_and_has_the_right_gradient() -> None:
     inside = torch.randn(4, 8, dtype=torch.float64) * 0.1
     torch.testing.assert_close(project(inside, 5.0), inside)
-    mixed = (torch.randn(6, 8, dtype=torch.float64) * torch.tensor([[0.01], [0.1], [1], [3], [10], [100]])).requires_grad_()
+    mixed = (
+        torch.randn(6, 8, dtype=torch.float64) * torch.tensor([[0.01], [0.1], [1], [3], [10], [100]])
+    ).requires_grad_()
     assert torch.autograd.gradcheck(lambda value: project(value, 2.0), mixed)
 
 

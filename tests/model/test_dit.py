@@ -51,7 +51,9 @@ def test_the_untrained_network_says_zero() -> None:
 def test_examples_do_not_mix() -> None:
     network, context = make_network(Bounds(condition=1.0, scale=1.0, shift=1.0, gate=1.0)).double(), make_context()
     shake(network)
-    context = Context(*(getattr(context, name).double() for name in ("values", "observed", "anchor", "covariates", "channels")))
+    context = Context(
+        *(getattr(context, name).double() for name in ("values", "observed", "anchor", "covariates", "channels"))
+    )
     noised, time = torch.randn(5, 24, 2, dtype=torch.float64), torch.arange(5) * 200
     whole = network(noised, time, context)
     for index in range(5):
@@ -76,7 +78,9 @@ def test_statistics_by_hand() -> None:
     seen = torch.tensor([[[1.0], [0.0], [0.0], [1.0], [0.0]]])
     known = torch.tensor([[[1.0], [2.0], [3.0], [4.0], [5.0]]])
     context = Context(values, seen, torch.zeros_like(values), known, torch.ones(1, 1))
-    mean, deviation, low, high, last, share, longest, gaps, real, pooled, spread = observed_statistics(context)[0].tolist()
+    mean, deviation, low, high, last, share, longest, gaps, real, pooled, spread = observed_statistics(context)[
+        0
+    ].tolist()
     assert (mean, deviation, low, high, last) == pytest.approx((2.5, 1.5, 1, 4, 4))
     assert (share, longest, gaps, real) == pytest.approx((2 / 5, 2 / 5, 2 / 5, 1))
     assert (pooled, spread) == pytest.approx((3, np.std([1, 2, 3, 4, 5])))
@@ -93,7 +97,9 @@ def test_statistics_have_finite_gradients_for_constant_windows() -> None:
     values = torch.ones(1, 6, 1, requires_grad=True)
     ones = torch.ones(1, 6, 1)
     observed_statistics(Context(values, ones, ones, torch.zeros(1, 6, 0), torch.ones(1, 1)))
-    assert torch.isfinite(observed_statistics(Context(values.detach(), ones, ones, torch.zeros(1, 6, 0), torch.ones(1, 1)))).all()
+    assert torch.isfinite(
+        observed_statistics(Context(values.detach(), ones, ones, torch.zeros(1, 6, 0), torch.ones(1, 1)))
+    ).all()
 
 
 def test_sinusoids_are_cosines_and_sines() -> None:
@@ -107,7 +113,9 @@ def test_the_partition_names_the_conditioning_path() -> None:
     network = make_network()
     conditioning = {name.split(".")[0] for name, _ in network.named_parameters() if is_conditioning(name)}
     assert conditioning == {"time_embedding", "condition_encoder", "blocks", "final_adaln"}
-    inside_blocks = {name for name, _ in network.named_parameters() if name.startswith("blocks") and is_conditioning(name)}
+    inside_blocks = {
+        name for name, _ in network.named_parameters() if name.startswith("blocks") and is_conditioning(name)
+    }
     assert inside_blocks == {f"blocks.{i}.adaln.projection.{p}" for i in range(2) for p in ("weight", "bias")}
     other = {name.split(".")[0] for name, _ in network.named_parameters() if not is_conditioning(name)}
     assert other == {"noised_input", "context_input", "blocks", "output"}
@@ -148,7 +156,7 @@ def test_tightness_presets_scale_the_reference() -> None:
 
 @pytest.mark.parametrize("wrong", [{"width": 15}, {"width": 20, "heads": 3}, {"bounds": (Bounds(),) * 2}])
 def test_impossible_sizes_are_refused(wrong: dict) -> None:
-    with pytest.raises((UserError, ValueError), match="must be even|bounds has"):
+    with pytest.raises((UserError, ValueError), match=r"must be even|bounds has"):
         NetworkConfig(target_channels=1, length=8, **{"depth": 4, **wrong})
 
 

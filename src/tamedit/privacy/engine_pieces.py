@@ -1,0 +1,83 @@
+"""The gradient of one parameter, unit by unit, in the form that is cheapest to hold until the clip factors are known.
+
+    Kept       G_u itself, n numbers a unit; the sum is Σ_u η_u G_u, one matrix-vector product
+    Factored   G_u = Σ_r g_{u,r} a_{u,r}ᵀ held as its two factors, for few rows r; the sum is (η ⊙ g)ᵀ a
+    Rows       the rows of an embedding that a unit touched
+
+Every form gives ‖G_u‖ and adds Σ_u η_u G_u to a total. Units marked as bad (their gradient is not finite) add exactly
+nothing: their rows are overwritten by zeros first, because 0 · NaN is NaN.
+
+Rounding. The norm of a large kept gradient is taken in two stages (along the last axis, then over the rest), so that
+single precision keeps six digits for millions of entries. A factored norm of several rows cancels, so it is taken in
+double precision.
+"""
+
+import math
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+ONE_STAGE = 1 << 16  # entries up to which a norm in one stage is exact enough
+
+
+class Piece(Protocol):
+    """A parameter's gradient for every unit of a micro-batch."""
+
+    norms: Tensor  # (U,): ‖G_u‖
+
+    def add_to(self, total: Tensor, factors: Tensor, bad: Tensor | None) -> None:
+        """total += Σ_u factors_u · G_u, without the units that `bad` marks."""
+
+
+class Kept:
+    """G_u in full: `gradient` is (U, *shape of the parameter), contiguous."""
+
+    def __init__(self, gradient: Tensor) -> None:
+        self.gradient = gradient
+        if math.prod(gradient.shape[1:]) > ONE_STAGE:
+            gradient = torch.linalg.vector_norm(gradient, dim=-1)
+        self.norms = torch.linalg.vector_norm(gradient.flatten(1), dim=1)
+
+    def add_to(self, total: Tensor, factors: Tensor, bad: Tensor | None) -> None:
+        if bad is not None:
+            self.gradient[bad] = 0
+        total.view(-1).addmv_(self.gradient.flatten(1).t(), factors)
+
+
+class Factored:
+    """G_u = Σ_r outputs[u, r] ⊗ inputs[u, r], for (U, R, D_out) and (U, R, D_in) with small R.
+
+    ‖G_u‖² = Σ_{r, s} (a_r · a_s)(g_r · g_s), which for R = 1 is ‖a‖² ‖g‖².
+    """
+
+    def __init__(self, outputs: Tensor, inputs: Tensor) -> None:
+        self.outputs, self.inputs = outputs, inputs
+        if outputs.shape[1] == 1:
+            self.norms = torch.linalg.vector_norm(outputs, dim=(1, 2)) * torch.linalg.vector_norm(inputs, dim=(1, 2))
+        else:
+            g, a = outputs.double(), inputs.double()
+            gram = torch.bmm(g, g.transpose(1, 2)) * torch.bmm(a, a.transpose(1, 2))  # (U, R, R)
+            self.norms = gram.sum((1, 2)).clamp_min(0).sqrt().to(outputs.dtype)  # clamp keeps NaN
+
+    def add_to(self, total: Tensor, factors: Tensor, bad: Tensor | None) -> None:
+        weighted, inputs = self.outputs * factors[:, None, None], self.inputs
+        if bad is not None:
+            weighted = weighted.masked_fill(bad[:, None, None], 0)
+            inputs = inputs.masked_fill(bad[:, None, None], 0)
+        total.view(len(total), -1).addmm_(weighted.flatten(0, 1).t(), inputs.flatten(0, 1))
+
+
+class Rows:
+    """Few rows of a table a unit: `gradient[i]` belongs to row `rows[i]` and unit `units[i]`."""
+
+    def __init__(self, units: Tensor, rows: Tensor, gradient: Tensor, unit_count: int) -> None:
+        self.units, self.rows, self.gradient = units, rows, gradient
+        squares = torch.linalg.vector_norm(gradient, dim=-1).double().square()
+        self.norms = squares.new_zeros(unit_count).index_add_(0, units, squares).sqrt().to(gradient.dtype)
+
+    def add_to(self, total: Tensor, factors: Tensor, bad: Tensor | None) -> None:
+        weighted = self.gradient * factors[self.units, None]
+        if bad is not None:
+            weighted = weighted.masked_fill(bad[self.units, None], 0)
+        total.index_add_(0, self.rows, weighted)

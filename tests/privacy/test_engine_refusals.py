@@ -1,0 +1,168 @@
+"""What the engine cannot do soundly it refuses by name, with the remedy."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from tamedit.errors import UserError
+from tamedit.privacy.engine import Engine
+
+X = torch.randn(4, 4, 3, generator=torch.Generator().manual_seed(0))
+
+
+def loss(module: nn.Module, batch: Tensor) -> Tensor:
+    return module(batch).flatten(1).square().sum(1)
+
+
+class Plain(nn.Module):
+    def __init__(self, **extra) -> None:
+        super().__init__()
+        self.body = nn.Linear(3, 3)
+        for name, value in extra.items():
+            setattr(self, name, value)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.body(x)
+
+
+class Scaled(Plain):
+    def forward(self, x: Tensor) -> Tensor:
+        return self.body(x) * self.gain
+
+
+class Twice(Plain):
+    def forward(self, x: Tensor) -> Tensor:
+        return self.body(self.body(x))
+
+
+class Outside(Plain):
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(self.body(x), self.body.weight)
+
+
+class SequenceFirst(Plain):
+    """As many steps as examples, so that shapes alone do not show the swapped axes."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.body(x.transpose(0, 1)).transpose(0, 1)
+
+
+class Centred(Plain):
+    def forward(self, x: Tensor) -> Tensor:
+        return self.body(x - x.mean(0)).tanh() - self.body.bias.detach()
+
+
+class CentredLater(Plain):
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.body(x)
+        return h - h.mean(0)
+
+
+class Positions(Plain):
+    def forward(self, x: Tensor) -> Tensor:
+        return self.body(x) + self.table(torch.arange(4))
+
+
+class FirstRow(Plain):
+    def forward(self, x: Tensor) -> Tensor:
+        return self.body(x) + self.token[0]
+
+
+REFUSED_AT_ONCE = [
+    (lambda: Scaled(gain=nn.Parameter(torch.ones(3))), r"'gain'.*leading axis of 1"),
+    (lambda: Scaled(gain=nn.Parameter(torch.tensor(1.0))), r"'gain'"),
+    (lambda: Plain(attention=nn.MultiheadAttention(4, 2)), r"'attention\.in_proj_weight'.*torch\.func"),
+    (lambda: Plain(recurrent=nn.GRU(3, 3)), r"'recurrent\.weight_ih_l0'"),
+    (lambda: Plain(norm=nn.BatchNorm1d(3)), r"'norm'.*BatchNorm1d.*LayerNorm"),
+    (lambda: Plain(wide=nn.Conv1d(4, 4, 3, groups=2)), r"'wide\.weight'"),
+    (lambda: Plain(table=nn.Embedding(3, 3, max_norm=1.0)), r"'table\.weight'"),
+]
+
+
+@pytest.mark.parametrize(("build", "message"), REFUSED_AT_ONCE)
+def test_layers_that_cannot_be_caught(build, message):
+    with pytest.raises(UserError, match=message):
+        Engine(build())
+
+
+def test_tied_weights():
+    module = Plain(head=nn.Linear(3, 3))
+    module.head.weight = module.body.weight
+    with pytest.raises(UserError, match=r"'head\.weight' is tied to 'body\.weight'"):
+        Engine(module)
+
+
+REFUSED_IN_USE = [
+    (Twice, r"'body' is used twice"),
+    (Outside, r"'body\.weight' is used outside"),
+    (SequenceFirst, r"'body' mixes examples"),
+    (CentredLater, r"'body' mixes examples"),
+    (lambda: Positions(table=nn.Embedding(4, 3)), r"'table' mixes examples"),
+    (lambda: FirstRow(token=nn.Parameter(torch.ones(1, 3))), r"mixes examples"),
+]
+
+
+@pytest.mark.parametrize(("build", "message"), REFUSED_IN_USE)
+def test_uses_that_break_the_per_unit_gradient(build, message):
+    with pytest.raises(UserError, match=message):
+        Engine(build())(loss, X, units=4)
+
+
+def test_an_input_without_one_row_an_example():
+    with pytest.raises(UserError, match=r"'table' got an input of shape \(4,\) for 3 examples"):
+        Engine(Positions(table=nn.Embedding(4, 3)))(loss, X[:3], units=3)
+
+
+def test_mixing_is_found_even_when_the_first_gradients_vanish():
+    class ZeroHead(Plain):
+        def forward(self, x: Tensor) -> Tensor:
+            return self.head(CentredLater.forward(self, x)) - 1
+
+    module = ZeroHead(head=nn.Linear(3, 1))
+    nn.init.zeros_(module.head.weight)
+    engine = Engine(module)
+    engine(loss, X, units=4)  # nothing flows past the head yet
+    nn.init.ones_(module.head.weight)
+    with pytest.raises(UserError, match="'body' mixes examples"):
+        engine(loss, X, units=4)
+
+
+@pytest.mark.parametrize("build", [Twice, Outside, lambda: Scaled(gain=nn.Parameter(torch.ones(3)))])
+def test_the_fallback_takes_what_book_keeping_refuses(build):
+    module = build()
+    result = Engine(module, clip=1e9, fallback="torch.func", micro_batch=3)(loss, X, units=4)
+    expected = torch.autograd.grad(loss(module, X).sum(), list(module.parameters()))
+    for value, gradient in zip(result.sums.values(), expected, strict=True):
+        torch.testing.assert_close(value, gradient, rtol=1e-4, atol=1e-5)
+
+
+def test_the_fallback_still_refuses_batch_statistics():
+    with pytest.raises(UserError, match="BatchNorm1d"):
+        Engine(Plain(norm=nn.BatchNorm1d(3)), fallback="torch.func")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"clip": 0.0},
+        {"clip": float("inf")},
+        {"micro_batch": 0},
+        {"mode": "soft"},
+        {"fallback": "loop"},
+        {"shares": {"all": 1.0}},
+        {"mode": "groups", "shares": {"other": 1.0}},
+        {"mode": "groups", "shares": {"all": -1.0}},
+    ],
+)
+def test_wrong_arguments(arguments):
+    with pytest.raises(UserError, match=next(iter(set(arguments) - {"mode"}), "mode")):
+        Engine(Plain(), **arguments)
+
+
+def test_losses_and_rows_of_wrong_shape():
+    engine = Engine(Plain())
+    with pytest.raises(UserError, match="one loss an example"):
+        engine(lambda module, batch: loss(module, batch).mean(), X, units=4)
+    with pytest.raises(UserError, match="6 rows"):
+        engine(loss, X, units=3, draws=2)
