@@ -19,7 +19,8 @@ from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import NetworkConfig
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.request import Privacy
-from tamedit.training.private import PrivateGradients
+from tamedit.training.distributed import World
+from tamedit.training.private import Budget, PrivateGradients
 from tamedit.training.source import noised_batch
 from tamedit.windows.cut import Windows, cut_blocks
 from tamedit.windows.examples import ExampleConfig, Examples
@@ -51,7 +52,8 @@ def make_source(examples: Examples, network: DiffusionTransformer | None = None,
         "steps": 10, "delta": 1e-5, "draws": 2, "test_only": True, "seed": 3, **changes,
     }  # fmt: skip
     plan = PrivacyPlan(**fields)
-    return PrivateGradients(network or make_network(), examples, Process(), plan, PRIVACY, None, until=10)
+    budget = Budget(plan, PRIVACY, None, World())
+    return PrivateGradients(network or make_network(), examples, Process(), budget, until=10)
 
 
 def gradient_of(source: PrivateGradients, step: int = 0) -> torch.Tensor:

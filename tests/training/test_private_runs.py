@@ -21,7 +21,8 @@ from tamedit.privacy.record import read as read_ledger
 from tamedit.privacy.request import Privacy
 from tamedit.training.checkpoint import load_state
 from tamedit.training.config import Speed
-from tamedit.training.fit import DataFacts, train
+from tamedit.training.fit import train
+from tamedit.training.folder import DataFacts
 from tamedit.training.loop import CHECKPOINT, Outcome
 from tamedit.training.recipe import make_config
 
@@ -104,6 +105,38 @@ def test_every_unit_trains_or_is_refused_with_a_reason(fleet: Series, tmp_path: 
     statement = json.loads((tmp_path / "model.json").read_text())["privacy"]
     assert statement["unit"] == unit
     assert statement["epsilon"]["headline"] <= 6.0
+
+
+def test_private_units_are_charged_once_and_close_to_the_truth(fleet: Series, tmp_path: Path) -> None:
+    wanted = Privacy(epsilon=12.0, unit="day", statistics_noise=2.0)
+    config = make_config(
+        fleet, "simulated", scale="smoke", steps=5, window=48, size="tiny", privacy=wanted, batch_size=24
+    )
+    facts, split = DataFacts(lower=(0.0,), upper=(2.0,)), split_by_time(fleet)
+
+    def stop(step: int, steps: int, numbers: dict) -> None:
+        if step == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    assert not train(split, config, tmp_path, facts=facts, speed=SPEED, progress=stop).finished
+    released = json.loads((tmp_path / "scaling.json").read_text())
+    assert train(split, config, tmp_path, facts=facts, speed=SPEED, resume=True).finished
+    spec = json.loads((tmp_path / "model.json").read_text())
+    assert spec["scaling"] == released
+    assert released["origin"] == "private"
+    assert released["level"][0] == pytest.approx(np.nanmean(split.train.values), abs=0.2)
+    charges = [what for segment in read_ledger(tmp_path).segments for _, what in segment.charges]
+    assert charges.count("standardisation") == 1
+    assert spec["privacy"]["epsilon"]["headline"] <= 12.0
+    assert all("level and scale" not in gap for gap in spec["privacy"]["not_covered"])
+
+
+def test_the_papers_units_are_named_as_not_covered(fleet: Series, tmp_path: Path) -> None:
+    wanted = Privacy(epsilon=6.0, unit="day")
+    config = make_config(fleet, "simulated", scale="smoke", steps=2, window=48, anchor="none", privacy=wanted)
+    train(split_by_time(fleet), config, tmp_path, speed=SPEED)
+    gaps = json.loads((tmp_path / "model.json").read_text())["privacy"]["not_covered"]
+    assert any("level and scale" in gap for gap in gaps)
 
 
 def test_an_empty_request_is_refused() -> None:

@@ -28,7 +28,8 @@ from tamedit.privacy.record import FILE_NAME as LEDGER
 from tamedit.privacy.request import Privacy
 from tamedit.tasks.model import Model
 from tamedit.training.artifact import SPECIFICATION, WEIGHTS
-from tamedit.training.fit import READING, RUN, DataFacts, train
+from tamedit.training.fit import train
+from tamedit.training.folder import READING, RUN, DataFacts
 from tamedit.training.loop import CHECKPOINT
 from tamedit.training.private import NOT_PRIVATE
 from tamedit.training.recipe import make_config

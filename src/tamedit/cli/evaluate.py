@@ -59,7 +59,7 @@ def evaluate(
     from tamedit.evaluation.evaluate import evaluate as score
     from tamedit.tasks.fit import load_split
     from tamedit.tasks.model import Model
-    from tamedit.training.fit import load_run
+    from tamedit.training.folder import load_run
 
     model = Model.load(run, device)
     config, facts = load_run(run)

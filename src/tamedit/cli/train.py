@@ -72,6 +72,17 @@ def train(
     typical_scale: Annotated[
         str | None, typer.Option("--typical-scale", help="Public fact: a usual spread of each target, comma separated.")
     ] = None,
+    lower: Annotated[
+        str | None,
+        typer.Option(
+            "--lower",
+            help="Public fact: no target lies below; with --upper, units are estimated privately.",
+            rich_help_panel=PRIVACY,
+        ),
+    ] = None,
+    upper: Annotated[
+        str | None, typer.Option("--upper", help="Public fact: no target lies above.", rich_help_panel=PRIVACY)
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     time: options.Time = None,
     identifier: options.Identifier = None,
@@ -115,8 +126,8 @@ def train(
     from tamedit.cli.progress import RunProgress
     from tamedit.tasks.fit import load_split
     from tamedit.training.config import Speed
-    from tamedit.training.fit import DataFacts
     from tamedit.training.fit import train as run
+    from tamedit.training.folder import DataFacts
     from tamedit.training.recipe import make_config
 
     read_with = options.reading(time, identifier, targets, covariates, frequency, timezone)
@@ -142,6 +153,8 @@ def train(
         non_negative=non_negative,
         typical_level=options.numbers("--typical-level", typical_level),
         typical_scale=options.numbers("--typical-scale", typical_scale),
+        lower=options.numbers("--lower", lower),
+        upper=options.numbers("--upper", upper),
     )
     speed = Speed(device=device, threads=threads)
     with RunProgress(quiet=as_json) as progress:

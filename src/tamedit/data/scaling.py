@@ -27,7 +27,7 @@ from tamedit.data.series import Series
 from tamedit.errors import UserError
 
 Mode = Literal["instance", "public", "nonprivate"]
-Origin = Literal["public", "nonprivate", "none"]
+Origin = Literal["public", "private", "nonprivate", "none"]
 RELATIVE_FLOOR = 0.1
 _TINY = 1e-6
 
@@ -41,7 +41,7 @@ class Scaling:
     scale: tuple[float, ...]  # likewise
     floor: tuple[float, ...]  # instance: the scale never falls below it, in units of the data
     relative_floor: float  # instance: nor below this share of |mean of the window's own observed cells|
-    origin: Origin  # where level and scale came from; "none" = 0 and 1
+    origin: Origin  # where level and scale came from ("private": with noise, charged to a ledger); "none" = 0 and 1
 
     def units(
         self, values: Float[Tensor, "B L K"], observed: Bool[Tensor, "B L K"]

@@ -34,7 +34,7 @@ from tamedit.privacy.workspace import keep_freed_memory
 Mode = Literal["flat", "automatic", "groups"]
 AUTOMATIC_FLOOR = 0.01  # γ of automatic clipping
 KEPT_BYTES = 320 * 2**20  # per-unit gradients of a micro-batch
-MOST_EXAMPLES = 32  # a micro-batch
+MOST_EXAMPLES = 48  # a micro-batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +120,8 @@ class Engine:
         check_rows(tensors, units, draws)
         sums = {name: torch.zeros_like(value, requires_grad=False) for name, value in self.trainable.items()}
         parts = []
-        size = self.micro_batch or self._units_at_once(draws)
-        for start in range(0, units, size):
+        size = self.micro_batch or self._units_at_once(units, draws)
+        for start in range(0, units, max(1, size)):
             count = min(size, units - start)
             rows = [tensor[start * draws : (start + count) * draws] for tensor in tensors]
             losses, pieces = self.backend.run(loss_function, rows, rebuild, count, draws)
@@ -131,10 +131,12 @@ class Engine:
             parts.append((losses.view(count, draws).mean(1), squares, factors))
         return self._result(sums, parts)
 
-    def _units_at_once(self, draws: int) -> int:
+    def _units_at_once(self, units: int, draws: int) -> int:
+        """Micro-batches of nearly equal size, as few as memory and cache allow."""
         held = sum(value.numel() * value.element_size() for value in self.trainable.values())
         examples = min(MOST_EXAMPLES, max(1, KEPT_BYTES // max(held, 1)))
-        return max(1, examples // draws)
+        parts = math.ceil(units / max(1, examples // draws))
+        return math.ceil(units / max(1, parts))
 
     def _squares(self, pieces: dict[str, Piece], units: int, device: torch.device) -> Float[Tensor, "P U"]:
         """‖·‖² by parameter and unit, zero where a parameter got no gradient."""

@@ -1,10 +1,12 @@
 """What a user asks for: a budget, or a noise level, and whom it should protect."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
 from tamedit.errors import UserError
+from tamedit.privacy.accountant import Mechanism
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.windows.units import Contribution, Unit
 
@@ -26,6 +28,7 @@ class Privacy(BaseModel):
     clipping: Literal["flat", "automatic", "groups"] = "flat"
     draws: PositiveInt = 1  # G
     layout: Literal["blocks", "overlapping"] = "blocks"
+    statistics_noise: float = Field(default=10.0, gt=0)  # σ of each release of a statistic, where one is asked for
     secure: bool = False
     test_only: bool = False
 
@@ -43,8 +46,16 @@ class Privacy(BaseModel):
             raise ValueError("give epsilon (a budget) or noise_multiplier (a noise level)")
         return self
 
-    def plan(self, examples: int, batch_size: int, steps: int, contribution: Contribution, seed: int) -> PrivacyPlan:
-        """The plan for N examples, an expected batch and a number of steps."""
+    def plan(
+        self,
+        examples: int,
+        batch_size: int,
+        steps: int,
+        contribution: Contribution,
+        seed: int,
+        charged: Sequence[Mechanism] = (),
+    ) -> PrivacyPlan:
+        """The plan for N examples, an expected batch and a number of steps; the budget also pays for what is `charged`."""
         fields: dict[str, Any] = {
             "unit": self.unit,
             "examples": examples,
@@ -61,4 +72,4 @@ class Privacy(BaseModel):
         if self.noise_multiplier is not None:
             return PrivacyPlan(noise_multiplier=self.noise_multiplier, **fields)
         assert self.epsilon is not None
-        return PrivacyPlan.for_epsilon(self.epsilon, **fields)
+        return PrivacyPlan.for_epsilon(self.epsilon, charged=charged, **fields)

@@ -22,6 +22,8 @@ from tamedit.privacy.accountant import Mechanism
 from tamedit.privacy.ledger import Ledger
 from tamedit.streams import purpose_seed
 
+STANDARDISATION, RELEASES = "standardisation", 2  # what the ledger calls it, and how many releases it takes
+
 
 @dataclass(frozen=True)
 class Standardisation:
@@ -29,6 +31,22 @@ class Standardisation:
 
     level: NDArray[np.float64]
     scale: NDArray[np.float64]
+
+
+def noisy_sum(
+    vectors: NDArray[np.float64], noise_multiplier: float, ledger: Ledger, what: str, part: int = 0
+) -> NDArray[np.float64]:
+    """Σ_i v_i + N(0, σ² I) of one vector of norm at most 1 an example; the caller has charged the ledger for it.
+
+    The noise is seeded by the operating system, unless the run is a test.
+    """
+    if not noise_multiplier > 0.0:
+        raise UserError(f"noise_multiplier = {noise_multiplier} gives no privacy: give a positive number.")
+    plan = ledger.record.segments[-1].plan
+    fresh = int.from_bytes(os.urandom(32), "little")
+    generator = np.random.default_rng(fresh if plan.seed is None else purpose_seed(plan.seed, f"{what} {part}"))
+    total: NDArray[np.float64] = vectors.sum(axis=0)
+    return total + noise_multiplier * generator.standard_normal(total.shape)
 
 
 def level_vectors(examples: Float[np.ndarray, "N L K"], lower: ArrayLike, upper: ArrayLike) -> Float[np.ndarray, "N V"]:
@@ -69,21 +87,16 @@ def private_standardisation(
     low, high = _bounds(lower, upper, examples.shape[-1])
     if not noise_multiplier > 0.0:
         raise UserError(f"noise_multiplier = {noise_multiplier} gives no privacy: give a positive number.")
-    ledger.charge(Mechanism(1.0, noise_multiplier), "standardisation", 2)
-    plan = ledger.record.segments[-1].plan
-    fresh = int.from_bytes(os.urandom(32), "little")
-    generator = np.random.default_rng(fresh if plan.seed is None else purpose_seed(plan.seed, "standardisation"))
+    ledger.charge(Mechanism(1.0, noise_multiplier), STANDARDISATION, RELEASES)
 
-    def released(vectors: NDArray[np.float64], channels: int) -> NDArray[np.float64]:
-        """The noisy sum, in the units before `_bounded` divided by √channels."""
-        total = vectors.sum(axis=0)
-        return (total + noise_multiplier * generator.standard_normal(total.shape)) * np.sqrt(channels)
+    def released(vectors: NDArray[np.float64], part: int) -> NDArray[np.float64]:
+        """The noisy sum, in the units before `_bounded` divided by the root of the number of coordinates."""
+        return noisy_sum(vectors, noise_multiplier, ledger, STANDARDISATION, part) * np.sqrt(vectors.shape[1])
 
-    channels = examples.shape[-1]
-    first, observed = np.split(released(level_vectors(examples, low, high), 2 * channels), 2)
+    first, observed = np.split(released(level_vectors(examples, low, high), 0), 2)
     observed = np.maximum(observed, 1.0)
     level = np.clip(0.5 * (low + high + (high - low) * first / observed), low, high)
-    apart = released(scale_vectors(examples, level, low, high), channels) / observed
+    apart = released(scale_vectors(examples, level, low, high), 1) / observed
     scale = (high - low) * np.clip(np.sqrt(np.pi / 2.0) * apart, smallest_scale, 1.0)
     return Standardisation(level, scale)
 

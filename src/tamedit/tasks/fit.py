@@ -13,7 +13,8 @@ from tamedit.privacy.request import Privacy
 from tamedit.tasks import frames
 from tamedit.tasks.model import Data, Model
 from tamedit.training.config import Speed
-from tamedit.training.fit import DataFacts, train
+from tamedit.training.fit import train
+from tamedit.training.folder import DataFacts
 from tamedit.training.loop import Progress
 from tamedit.training.recipe import RunConfig, Scale, Tightness, make_config
 from tamedit.windows.anchor import Anchor
@@ -52,6 +53,8 @@ def fit(
     non_negative: bool = False,
     typical_level: tuple[float, ...] | None = None,
     typical_scale: tuple[float, ...] | None = None,
+    lower: tuple[float, ...] | None = None,
+    upper: tuple[float, ...] | None = None,
     privacy: Privacy | None = None,
     batch_size: int | None = None,
     folder: str | Path | None = None,
@@ -65,7 +68,8 @@ def fit(
     `data` is a series, a table, a path or a named data set. A named data set is split by its own rule; of everything else
     the last 15 % of every meter are kept for validation. `privacy` trains privately: `Privacy(epsilon=8, unit="day")`.
     `non_negative` states a public fact, that readings cannot be negative, so that no draw is; `typical_level` and
-    `typical_scale` (one number a target) are public facts too, the units of what is generated from nothing. `folder` keeps
+    `typical_scale` (one number a target) are public facts too, the units of what is generated from nothing; with the public
+    bounds `lower` and `upper` instead, a private run estimates them with noise, at the expense of its budget. `folder` keeps
     the run, so that it can be resumed; without it only the model is kept, in memory. `reading` goes to `tamedit.read`.
     """
     name = str(data) if isinstance(data, str | Path) else "data"
@@ -96,7 +100,12 @@ def fit(
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(folder) if folder is not None else Path(temporary) / "run"
         facts = DataFacts(
-            reading=reading, non_negative=non_negative, typical_level=typical_level, typical_scale=typical_scale
+            reading=reading,
+            non_negative=non_negative,
+            typical_level=typical_level,
+            typical_scale=typical_scale,
+            lower=lower,
+            upper=upper,
         )
         outcome = train(split, config, place, facts=facts, speed=speed, resume=resume, progress=progress)
         if not outcome.finished:

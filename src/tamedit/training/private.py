@@ -5,8 +5,9 @@
 The ledger is paid before any private row is read for the step. An empty sample still gets noise and still makes a step.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ from tamedit.diffusion.loss import denoising_loss
 from tamedit.diffusion.process import Process
 from tamedit.errors import UserError
 from tamedit.model.dit import DiffusionTransformer, is_conditioning
+from tamedit.privacy.accountant import Mechanism
 from tamedit.privacy.engine import Engine
 from tamedit.privacy.ledger import Ledger, affordable_steps
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.request import Privacy
+from tamedit.privacy.statistics import private_standardisation
 from tamedit.training.distributed import World
 from tamedit.training.recipe import RunConfig
 from tamedit.training.source import noised_batch
@@ -93,56 +96,67 @@ def chosen_contribution(unit: str, accounted: dict[str, Contribution], refused: 
     return accounted[unit]
 
 
-@contextmanager
-def private_source(
-    network: DiffusionTransformer,
-    examples: Examples,
-    config: RunConfig,
-    folder: Path,
-    step: int,
-    *,
-    world: World,
-    not_covered: list[str],
-    micro_batch: int | None = None,
-) -> Iterator[tuple["PrivateGradients", int]]:
-    """The gradient source of a private run that stands at `step`, and the step at which the budget or the plan ends.
+@dataclass(frozen=True)
+class Budget:
+    """The plan of a private run and, in the first process, the open ledger that pays for it."""
 
-    Opens the ledger of the folder (a new segment with a fresh stream of noise); every step is paid there first.
+    plan: PrivacyPlan
+    privacy: Privacy
+    ledger: Ledger | None
+    world: World
+
+    def until(self, step: int) -> int:
+        """The step at which the plan or the budget ends, for a run that stands at `step`."""
+        left = self.plan.steps - step
+        if self.ledger is not None and self.privacy.epsilon is not None:
+            left = affordable_steps(self.ledger.record, self.plan, self.privacy.epsilon, most=left)
+        return self.world.same_number(step + left)
+
+    def standardise(
+        self, windows: Windows, lower: Sequence[float], upper: Sequence[float]
+    ) -> tuple[list[float], list[float]]:
+        """A private level and scale a channel, charged to the ledger; the same in every process."""
+        answer = np.zeros((2, len(lower)))
+        if self.ledger is not None:
+            found = private_standardisation(
+                whole_examples(windows), lower, upper, self.privacy.statistics_noise, self.ledger
+            )
+            answer = np.stack([found.level, found.scale])
+        level, scale = self.world.same_indices(answer).tolist()
+        return level, scale
+
+
+def whole_examples(windows: Windows) -> np.ndarray:
+    """(N, longest, K) every row of every example, NaN behind the shorter ones."""
+    spans = windows.spans if windows.spans is not None else np.full(len(windows), windows.length)
+    rows = windows.starts[:, None] + np.arange(spans.max())
+    inside = np.arange(spans.max()) < spans[:, None]
+    values = windows.series.values[np.minimum(rows, len(windows.series) - 1)].astype(np.float64)
+    return np.where(inside[:, :, None], values, np.nan)
+
+
+@contextmanager
+def open_budget(
+    windows: Windows, config: RunConfig, folder: Path, *, world: World, not_covered: Sequence[str], statistics: int = 0
+) -> Iterator[Budget]:
+    """Open the ledger of the folder: a new segment, and with it a fresh stream of noise.
+
+    `statistics` releases besides training are planned, and paid from the same budget.
     """
     privacy, training = config.privacy, config.training
     assert privacy is not None
-    windows = examples.windows
     reach = CLEANING_REACH.get(config.source, 0)
     accounted, refused = account_units(windows, windows.series, config.stride, privacy, reach)
     contribution = chosen_contribution(privacy.unit, accounted, refused)
-    plan = privacy.plan(len(examples), training.batch_size, training.steps, contribution, config.seed)
+    besides = [Mechanism(1.0, privacy.statistics_noise, statistics)] if statistics else []
+    plan = privacy.plan(len(windows), training.batch_size, training.steps, contribution, config.seed, besides)
     if not world.first:
-        yield (
-            PrivateGradients(network, examples, config.process, plan, privacy, None, until=0, world=world),
-            world.same_number(0),
-        )
+        yield Budget(plan, privacy, None, world)
         return
     described = f"{config.source}: {len(windows.series)} rows, {len(windows.series.meters)} meters"
-    facts = {"not_covered": not_covered}
+    facts = {"not_covered": list(not_covered)}
     with Ledger.open(folder, plan, accounted, refused=refused, data=described, facts=facts) as ledger:
-        left = training.steps - step
-        if privacy.epsilon is not None:
-            left = affordable_steps(ledger.record, plan, privacy.epsilon, most=left)
-        until = world.same_number(step + left)
-        yield (
-            PrivateGradients(
-                network,
-                examples,
-                config.process,
-                plan,
-                privacy,
-                ledger,
-                until=until,
-                world=world,
-                micro_batch=micro_batch,
-            ),
-            until,
-        )
+        yield Budget(plan, privacy, ledger, world)
 
 
 class PrivateGradients:
@@ -153,16 +167,13 @@ class PrivateGradients:
         network: DiffusionTransformer,
         examples: Examples,
         process: Process,
-        plan: PrivacyPlan,
-        privacy: Privacy,
-        ledger: Ledger | None,
-        *,
+        budget: Budget,
         until: int,
-        world: World | None = None,
         micro_batch: int | None = None,
     ) -> None:
+        plan, privacy = budget.plan, budget.privacy
         self.network, self.examples, self.process, self.plan = network, examples, process, plan
-        self.ledger, self.until, self.world = ledger, until, world or World()
+        self.ledger, self.until, self.world = budget.ledger, until, budget.world
         self.device = next(network.parameters()).device
         self.sampler = plan.sampler(secure=privacy.secure)
         self.noise = plan.noise(secure=privacy.secure)

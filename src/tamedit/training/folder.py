@@ -1,0 +1,73 @@
+"""The folder of a run: what it was told, so that it can be continued, scored and explained.
+
+run.json        the configuration, written first
+reading.json    how the data was read, and what is publicly known of it
+checkpoint.safetensors   the state, replaced as the run goes on
+metrics.jsonl   losses; of a private run in the folder not-private, which must not leave with the model
+ledger.jsonl    of a private run: what was spent
+scaling.json    of a private run that asked for it: the level and scale that were released with noise
+model.safetensors, model.json   the model, written when the run is finished
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from tamedit.errors import UserError
+from tamedit.files import write_text
+from tamedit.training.recipe import RunConfig
+
+RUN, READING, SCALING = "run.json", "reading.json", "scaling.json"
+
+
+class DataFacts(BaseModel):
+    """What the user said about the data: how to read it, and what is publicly known of it (one number a target)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reading: dict[str, Any] = {}  # arguments of `tamedit.read`
+    non_negative: bool = False  # readings below 0 cannot be
+    typical_level: tuple[float, ...] | None = None
+    typical_scale: tuple[float, ...] | None = None
+    lower: tuple[float, ...] | None = None  # bounds on readings, for a private level and scale
+    upper: tuple[float, ...] | None = None
+
+
+def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> None:
+    """Make the folder this run's own, or say in one sentence why it cannot be."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file; name a folder with --out.")
+    if (folder / RUN).exists():
+        if not resume:
+            raise UserError(
+                f"{folder} holds a run already; continue it with --resume, or name another folder with --out."
+            )
+        before_config, before_facts = load_run(folder)
+        before = before_config.model_dump(mode="json") | before_facts.model_dump(mode="json")
+        now = config.model_dump(mode="json") | facts.model_dump(mode="json")
+        changed = sorted(key for key in now if now[key] != before[key])
+        if changed:
+            raise UserError(
+                f"{folder} was begun with another {', '.join(changed)}; repeat its options to resume it, or use another --out."
+            )
+        return
+    write_text(folder / READING, json.dumps(facts.model_dump(mode="json"), indent=2) + "\n")
+    write_text(folder / RUN, json.dumps(config.model_dump(mode="json"), indent=2) + "\n")
+
+
+def load_run(folder: Path) -> tuple[RunConfig, DataFacts]:
+    """The configuration of a run, and what was said about its data."""
+    folder = Path(folder)
+    for name in (RUN, READING):
+        if not (folder / name).is_file():
+            raise UserError(f"{folder} is not a run: {name} is missing; name a folder made by `tamedit train`.")
+    try:
+        config = RunConfig.model_validate_json((folder / RUN).read_text(encoding="utf-8"))
+        facts = DataFacts.model_validate_json((folder / READING).read_text(encoding="utf-8"))
+    except (ValueError, UserError) as error:
+        raise UserError(
+            f"{folder / RUN} or {READING} is damaged or from another version; train anew in another folder."
+        ) from error
+    return config, facts

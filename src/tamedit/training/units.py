@@ -1,0 +1,77 @@
+"""The units of a run: where the reference level and scale come from, and whether that costs privacy.
+
+In instance mode every window has its own units, and the reference serves windows in which nothing is observed (as in
+generation) and the floor of the scale; otherwise it is the centre and scale of every window. In this order:
+
+    public       given by the user, or known of a named source: free
+    private      estimated with noise within public bounds, charged to the ledger
+    nonprivate   statistics of the training data: in training without privacy, or in the paper's form (and then every
+                 statement says that the guarantee does not cover them)
+    none         0 and 1: such a model fills and forecasts, and cannot generate from nothing
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from tamedit.data.scaling import Mode, Scaling, fit_scaling
+from tamedit.data.series import Series
+from tamedit.data.sources import SOURCES
+from tamedit.errors import UserError
+from tamedit.files import write_text
+from tamedit.training.folder import SCALING, DataFacts
+from tamedit.training.private import Budget
+from tamedit.training.recipe import RunConfig
+from tamedit.windows.cut import Windows
+
+FLOOR = 0.3  # of the reference scale: no window has a smaller one
+
+
+def wants_private_units(config: RunConfig, facts: DataFacts) -> bool:
+    """Whether a level and scale are to be estimated with noise."""
+    return config.privacy is not None and facts.lower is not None and facts.typical_scale is None
+
+
+def make_scaling(config: RunConfig, facts: DataFacts, train: Series) -> Scaling:
+    """The units of a run, as far as no ledger is needed for them."""
+    known = SOURCES.get(config.source) if config.scaling == "instance" else None
+    level, scale = facts.typical_level, facts.typical_scale
+    if known and scale is None:
+        level, scale = known.typical_level, known.typical_scale
+    if scale is not None:
+        return _with_reference(config, train, level, scale, fit_scaling("public", train, level=level, scale=scale))
+    if config.scaling == "instance" and config.privacy is not None:
+        return fit_scaling("instance", train)
+    measured = fit_scaling("nonprivate", train)
+    return _with_reference(config, train, measured.level, measured.scale, measured)
+
+
+def _with_reference(
+    config: RunConfig, train: Series, level: tuple[float, ...] | None, scale: tuple[float, ...], fixed: Scaling
+) -> Scaling:
+    """Instance units with this reference, or the reference itself for every window."""
+    if config.scaling != "instance":
+        return fixed
+    floor = tuple(FLOOR * one for one in scale)
+    return replace(fit_scaling("instance", train, level=level, scale=scale, floor=floor), origin=fixed.origin)
+
+
+def private_scaling(
+    config: RunConfig, facts: DataFacts, windows: Windows, budget: Budget, folder: Path, scaling: Scaling
+) -> Scaling:
+    """The same units with a private reference: released once, kept with the run, read again on resume."""
+    place = folder / SCALING
+    budget.world.wait()
+    if place.is_file():
+        return Scaling.from_dict(json.loads(place.read_text(encoding="utf-8")))
+    channels = len(windows.series.targets)
+    if facts.lower is None or facts.upper is None or not len(facts.lower) == len(facts.upper) == channels:
+        raise UserError(f"--lower and --upper must each give one number for each of the {channels} targets.")
+    level, scale = budget.standardise(windows, facts.lower, facts.upper)
+    floor = tuple(FLOOR * one for one in scale)
+    mode: Mode = "instance" if config.scaling == "instance" else "public"
+    released = replace(scaling, mode=mode, level=tuple(level), scale=tuple(scale), floor=floor, origin="private")
+    if budget.world.first:
+        write_text(place, json.dumps(released.to_dict(), indent=2) + "\n")
+    budget.world.wait()
+    return released
