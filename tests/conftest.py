@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from jaxtyping import install_import_hook
 
 torch.set_num_threads(1)
+# Shapes in signatures are checked here and nowhere else: wrong ones fail at the border, and users pay nothing.
+install_import_hook(["tamedit.windows", "tamedit.model", "tamedit.diffusion"], "beartype.beartype")
 
 SMOKE_HOURS, SMOKE_WINDOW, SMOKE_STEPS = 1200, 48, 6
 

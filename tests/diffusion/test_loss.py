@@ -27,7 +27,7 @@ def zero(noised: torch.Tensor, time: torch.Tensor, context: Context) -> torch.Te
 def test_it_is_the_mean_over_the_examples_own_hidden_cells() -> None:
     batch, process = make_batch(), Process()
     time, epsilon = torch.arange(6) * 100, torch.randn(6, 12, 2)
-    losses = denoising_loss(zero, batch, time, epsilon, process)  # type: ignore[arg-type]
+    losses = denoising_loss(zero, batch, time, epsilon, process)
     _, wanted = process.diffuse(batch.residual, epsilon, time)
     assert losses.shape == (6,)
     assert losses[0] == 0
@@ -44,7 +44,7 @@ def test_the_network_sees_noise_at_hidden_cells_only() -> None:
         shown.append(noised)
         return torch.zeros_like(noised)
 
-    denoising_loss(spy, batch, torch.zeros(6).long(), torch.randn(6, 12, 2), Process())  # type: ignore[arg-type]
+    denoising_loss(spy, batch, torch.zeros(6).long(), torch.randn(6, 12, 2), Process())
     assert (shown[0][batch.hidden == 0] == 0).all()
 
 

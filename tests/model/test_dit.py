@@ -148,10 +148,10 @@ def test_bounds_by_block_reach_their_blocks() -> None:
 def test_tightness_presets_scale_the_reference() -> None:
     reference = Bounds(condition=10, scale=2, shift=3, gate=4)
     for name, factor in TIGHTNESS.items():
-        assert tightened(reference, name).gate == pytest.approx(4 * factor)  # type: ignore[arg-type]
+        assert tightened(reference, name).gate == pytest.approx(4 * factor)
     assert tightened(reference, "off") == Bounds()
     with pytest.raises(UserError, match="not a preset"):
-        tightened(reference, "tighter")  # type: ignore[arg-type]
+        tightened(reference, "tighter")
 
 
 @pytest.mark.parametrize("wrong", [{"width": 15}, {"width": 20, "heads": 3}, {"bounds": (Bounds(),) * 2}])

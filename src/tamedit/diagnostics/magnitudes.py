@@ -1,7 +1,8 @@
 """How large the condition and the modulations become when nothing bounds them.
 
 The p99 of ‖c‖, |γ|, |β| and |α| over windows, masks, diffusion steps and blocks is the reference (C₀, Γ₀, B₀, A₀) that the
-tightness presets scale. It is measured on simulated or public series, so that it costs no privacy.
+tightness presets scale. It is measured on simulated or public series, so that it costs no privacy; or on private ones with
+noise, and then the ledger is charged.
 """
 
 from collections.abc import Iterator
@@ -12,8 +13,12 @@ import numpy as np
 import torch
 
 from tamedit.diffusion.process import Process
+from tamedit.errors import UserError
 from tamedit.model.adaln import BoundedAdaLNZero, Modulation
 from tamedit.model.bounds import Bounds
+from tamedit.privacy.accountant import Mechanism
+from tamedit.privacy.ledger import Ledger
+from tamedit.privacy.statistics import noisy_sum
 from tamedit.training.source import example_losses
 from tamedit.windows.examples import Examples
 
@@ -52,3 +57,43 @@ def reference_bounds(
             example_losses(network, examples, indices, step, process, device)
     values = {name: float(np.quantile(np.concatenate(parts), quantile)) for name, parts in seen.items() if parts}
     return Bounds(**values)
+
+
+@torch.no_grad()
+def unit_magnitudes(
+    network: torch.nn.Module, examples: Examples, process: Process, quantile: float = 0.99, step: int = 0
+) -> np.ndarray:
+    """(N, 4) each example's own quantile of ‖c‖, |γ|, |β| and |α| over blocks and coordinates: from the example alone."""
+    device = next(network.parameters()).device
+    rows = []
+    for index in range(len(examples)):
+        with recorded(network) as seen:
+            example_losses(network, examples, np.array([index]), step, process, device)
+        rows.append(
+            [float(np.quantile(np.concatenate(seen[name]), quantile)) if seen[name] else 0.0 for name in QUANTITIES]
+        )
+    return np.asarray(rows)
+
+
+def private_reference_bounds(
+    network: torch.nn.Module,
+    examples: Examples,
+    process: Process,
+    *,
+    limits: Bounds,
+    noise_multiplier: float,
+    ledger: Ledger,
+) -> Bounds:
+    """(C₀, Γ₀, B₀, A₀) of private examples: the noisy mean of each example's own p99, charged to the ledger first.
+
+    Each magnitude is divided by its public limit and clamped to [0, 1], so that an example's four numbers have a norm of at
+    most 2; halved, they move the sum by at most 1. The number of examples is public. The answer lies within the limits.
+    """
+    most = np.array([getattr(limits, name) or 0.0 for name in QUANTITIES])
+    if not (most > 0).all():
+        raise UserError("Private bounds need a public limit for each of condition, scale, shift and gate.")
+    ledger.charge(Mechanism(1.0, noise_multiplier), "bounds")
+    measured = np.nan_to_num(unit_magnitudes(network, examples, process), nan=0.0, posinf=np.inf)
+    vectors = np.clip(measured / most, 0.0, 1.0) / 2.0
+    mean = 2.0 * noisy_sum(vectors, noise_multiplier, ledger, "bounds") / len(examples)
+    return Bounds(**dict(zip(QUANTITIES, (np.clip(mean, 1e-3, 1.0) * most).tolist(), strict=True)))

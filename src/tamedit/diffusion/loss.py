@@ -5,14 +5,15 @@
 Division is by the example's own count, so that no example can change another one's gradient.
 """
 
+from collections.abc import Callable
+
 import numpy as np
-import torch
 from jaxtyping import Float, Int64, UInt64
 from torch import Tensor
 
 from tamedit.diffusion.process import Process
 from tamedit.streams import normals, uniforms
-from tamedit.windows.batch import Batch
+from tamedit.windows.batch import Batch, Context
 
 
 def draw_noise(
@@ -26,7 +27,7 @@ def draw_noise(
 
 
 def denoising_loss(
-    network: torch.nn.Module,
+    network: Callable[[Tensor, Tensor, Context], Tensor],
     batch: Batch,
     time: Int64[Tensor, " B"],
     epsilon: Float[Tensor, "B L K"],

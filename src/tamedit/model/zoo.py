@@ -1,6 +1,6 @@
 """Named sizes, tightness presets, and the configuration that builds a network."""
 
-from typing import Literal, Self, get_args
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, PositiveInt, model_validator
 
@@ -35,7 +35,7 @@ class NetworkConfig(BaseModel):
     bounds: tuple[Bounds, ...] = (Bounds(),)
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check(self) -> "NetworkConfig":
         if self.width % self.heads or self.width % 2:
             raise UserError(
                 f"width={self.width} must be even and divisible by heads={self.heads}; choose another width."
@@ -52,7 +52,7 @@ class NetworkConfig(BaseModel):
         return self.bounds if len(self.bounds) > 1 else self.bounds * (self.depth + 1)
 
 
-def tightened(reference: Bounds, tightness: Tightness) -> Bounds:
+def tightened(reference: Bounds, tightness: str) -> Bounds:
     """The bounds of a preset: the reference magnitudes (C₀, Γ₀, B₀, A₀) times 1.00, 0.90, 0.75 or 0.50; none for `off`."""
     if tightness == "off":
         return Bounds()

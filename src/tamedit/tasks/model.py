@@ -108,6 +108,11 @@ class Model:
         """
         if count < 1:
             raise UserError(f"count={count} must be at least 1; give the number of windows to generate.")
+        if self.scaling.origin == "none":
+            raise UserError(
+                "This model has no level and scale to generate in; train it with --typical-level and --typical-scale (public "
+                "facts), or with --lower and --upper (a private estimate)."
+            )
         if self.spec.covariates:
             raise UserError(
                 f"This model needs the covariates {', '.join(self.spec.covariates)}, so a window cannot be made from nothing; "

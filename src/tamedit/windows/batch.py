@@ -11,26 +11,28 @@ change the condition, the free fill or any other input. `Batch` adds the hidden 
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+T = TypeVar("T", bound="_Tensors")
+
 
 class _Tensors:
     """Moves and indexes every tensor of a dataclass at once."""
 
-    def _map(self, change: Callable[[Any], Any]) -> Self:
+    def _map(self: T, change: Callable[[Any], Any]) -> T:
         return type(self)(**{field.name: change(getattr(self, field.name)) for field in fields(self)})  # type: ignore[arg-type]
 
-    def to(self, device: torch.device | str) -> Self:
+    def to(self: T, device: torch.device | str) -> T:
         return self._map(lambda value: value.to(device))
 
-    def __getitem__(self, rows: slice | Tensor) -> Self:
+    def __getitem__(self: T, rows: slice | Tensor) -> T:
         return self._map(lambda value: value[rows])
 
-    def repeat(self, times: int) -> Self:
+    def repeat(self: T, times: int) -> T:
         """Every example `times` times in a row: (B, …) becomes (B · times, …)."""
         return self._map(lambda value: value.repeat_interleave(times, dim=0))
 

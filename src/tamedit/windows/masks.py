@@ -11,7 +11,6 @@ the size of the batch.
 """
 
 from collections.abc import Callable
-from typing import Self
 
 import numpy as np
 import torch
@@ -39,7 +38,7 @@ class MaskConfig(BaseModel):
     )
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check(self) -> "MaskConfig":
         unknown = set(self.weights) - set(SCHEMES)
         if unknown or not self.weights or min(self.weights.values()) < 0 or sum(self.weights.values()) <= 0:
             raise UserError(f"mask weights {self.weights} must be non-negative shares of {', '.join(SCHEMES)}.")
