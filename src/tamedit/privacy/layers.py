@@ -107,14 +107,16 @@ class Site:
         self.verified = self.verified or bool(touched[unit])
 
     def compute(self, inputs: Tensor) -> Tensor:
-        raise NotImplementedError
+        """y = f(x; θ)."""
+        raise TypeError(f"{type(self).__name__} is no layer with a forward pass")
 
     def input_gradient(self, gradient: Tensor) -> Tensor | None:
-        raise NotImplementedError
+        """The gradient of x; None where x is no function of anything trained."""
+        raise TypeError(f"{type(self).__name__} is no layer with a forward pass")
 
     def form(self, inputs: Tensor, gradient: Tensor) -> dict[str, Piece]:
         """The pieces of the trainable attributes, from the layer's input and its output gradient (U, R, D_out)."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} is no layer with a forward pass")
 
 
 class LinearSite(Site):
