@@ -19,9 +19,8 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    make = demo_steps.make_config
     monkeypatch.setattr(demo_steps, "HOMES", {"smoke": 4})
-    monkeypatch.setattr(demo_steps, "make_config", lambda *given, **options: make(*given, steps=2, **options))
+    monkeypatch.setattr(demo_steps, "STEPS", {"smoke": 2})
     monkeypatch.setattr("tamedit.diffusion.sample.SamplerConfig", lambda: SamplerConfig(steps=2))
 
 

@@ -34,7 +34,8 @@ from tamedit.training.loop import CHECKPOINT
 from tamedit.training.private import NOT_PRIVATE
 from tamedit.training.recipe import make_config
 
-HOMES = {"smoke": 12, "laptop": 80}
+HOMES = {"smoke": 12, "laptop": 60}
+STEPS, BATCH = {"smoke": 60, "laptop": 250}, {"smoke": 16, "laptop": 96}
 WEEKS = 26
 EPSILON, DELTA, UNIT = 8.0, 1e-5, "week"
 AVERAGE_HOME = (0.35,)  # kWh an hour, level and spread: 3.1 MWh a year, a national average and no secret
@@ -73,7 +74,15 @@ def run_demo(out: Path, scale: str, seed: int, non_negative: bool = True) -> lis
     split = split_by_time(series)
 
     privacy = Privacy(epsilon=EPSILON, delta=DELTA, unit=UNIT)
-    config = make_config(series, str(table), scale=scale, seed=seed, privacy=privacy)  # type: ignore[arg-type]
+    config = make_config(
+        series,
+        str(table),
+        scale=scale,  # type: ignore[arg-type]
+        steps=STEPS[scale],
+        batch_size=BATCH[scale],
+        seed=seed,
+        privacy=privacy,
+    )
     typer.echo(
         f"2/5  Training privately on the first 70 %: at most {config.training.steps} steps, "
         f"ε = {EPSILON:g} for each week of a home."
