@@ -12,6 +12,7 @@ from tamedit.data.split import Split
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
 from tamedit.evaluation.evaluate import evaluate, pick_windows
+from tamedit.evaluation.trial import Trial
 from tamedit.tasks.fit import load_split
 from tamedit.tasks.model import Model
 
@@ -99,3 +100,27 @@ def test_mistakes(model: Model, split: Split) -> None:
     wrong = tame.read(np.random.default_rng(0).random((200, 2)))
     with pytest.raises(UserError, match="2 target channels"):
         evaluate(model, Split(wrong, wrong, wrong))
+
+
+def test_intervals_hold_the_numbers_and_can_be_left_out(model: Model, split: Split) -> None:
+    result = evaluate(model, split, samples=4, windows=12, sampler=FAST, resamples=50)
+    for row in result.rows:
+        for scores in (row.z, row.original):
+            for name, value in scores.values.items():
+                ends = scores.intervals[name]
+                assert (ends is None) == (value is None), (row.method, name)
+                if ends is not None and value is not None:
+                    assert ends[0] <= value <= ends[1]
+    low, high = result.of("forecast", "model").z.intervals["CRPS"] or (0, 0)
+    assert low < high
+    bare = evaluate(model, split, samples=4, windows=12, sampler=FAST, resamples=0)
+    assert set(bare.of("forecast", "model").z.intervals.values()) == {None}
+    assert bare.of("forecast", "model").z.values == pytest.approx(dict(result.of("forecast", "model").z.values))
+    single = evaluate(model, split, samples=4, windows=1, sampler=FAST)
+    assert set(single.of("forecast", "model").z.intervals.values()) == {None}
+
+
+def test_overlapping_windows_are_resampled_together(model: Model, split: Split) -> None:
+    assert Trial(model, split, 100).overlap == 8  # a window of 48 every 6 rows
+    assert Trial(model, split, 3).overlap == 1
+    assert evaluate(model, split, samples=4, windows=100, sampler=FAST, resamples=5).block == 5  # of 23 windows

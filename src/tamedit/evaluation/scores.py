@@ -1,92 +1,113 @@
-"""Scores of samples against the truth, over hidden cells: statistics, then aggregation, then the metric.
+"""All metrics of one method at one task, in z-units and in the data's own: statistics, aggregation, metric in a row.
 
-    statistics    a number a cell: squared error of the sample mean, absolute error of the sample median, CRPS
-    aggregation   the mean over the hidden cells of a channel, then over channels
-    metric        RMSE = √(mean squared error) of each channel, averaged over channels; MAE and CRPS likewise
-
-CRPS is the fair (unbiased) ensemble estimator, E|X − y| − ½ E|X − X'|. Of antithetic samples the two halves are each made
-of independent draws, so the estimator is taken within each half and averaged. For a single number a cell (a baseline that
-is not probabilistic) CRPS is the absolute error. Interval ends stand at position p (S + 1) of the sorted samples, so that
-an ensemble that is right has the nominal coverage in expectation however few its samples (from 19 on for 90 %).
+samples, truth, hidden  →  statistics (a number a cell)  →  aggregation (sums a window)  →  metrics, with intervals
 """
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-import scoringrules
 from jaxtyping import Bool, Float
 
-Cells = Float[np.ndarray, "B L K"]
+from tamedit.evaluation.aggregation import in_units, resampled, totals
+from tamedit.evaluation.distribution import DEGREES as UNITS
+from tamedit.evaluation.distribution import distribution_distances
+from tamedit.evaluation.intervals import bootstrap_interval
+from tamedit.evaluation.metrics import METRICS, POINTWISE, Metric, measure, over_channels
+from tamedit.evaluation.statistics import cell_statistics, hidden_cells
 
-
-@dataclass(frozen=True)
-class CellStatistics:
-    """What is known of every cell once samples and truth are there."""
-
-    squared: Cells  # of the mean
-    absolute: Cells  # of the median
-    crps: Cells
-    inside50: Cells  # 1 where the central 50 % of the samples hold the truth
-    inside90: Cells
-
-
-def cell_statistics(samples: Float[np.ndarray, "B S L K"], truth: Cells, independent_halves: bool) -> CellStatistics:
-    """Statistics of an ensemble of at least one sample; of an antithetic one of at least four."""
-    count = samples.shape[1]
-    halves = np.split(samples, 2, axis=1) if independent_halves and count % 2 == 0 else [samples]
-    if independent_halves and count < 4:
-        raise ValueError(f"{count} samples in halves leave no two independent ones; draw at least 4")
-    crps = np.mean([_crps(half, truth) for half in halves], axis=0)
-    low90, low50, median, high50, high90 = np.quantile(samples, [0.05, 0.25, 0.5, 0.75, 0.95], axis=1, method="weibull")
-    return CellStatistics(
-        squared=np.square(samples.mean(axis=1) - truth),
-        absolute=np.abs(median - truth),
-        crps=crps,
-        inside50=((low50 <= truth) & (truth <= high50)).astype(truth.dtype),
-        inside90=((low90 <= truth) & (truth <= high90)).astype(truth.dtype),
-    )
-
-
-def _crps(samples: Float[np.ndarray, "B S L K"], truth: Cells) -> Cells:
-    if samples.shape[1] == 1:
-        return np.abs(samples[:, 0] - truth)
-    score: Cells = scoringrules.crps_ensemble(truth, samples, m_axis=1, estimator="pwm")
-    return score
+MAPE_FLOOR = 0.1  # of the channel's standard deviation over the training split
+# Names that were there first; tables and other programs read them.
+SHORT_NAMES = {"rmse": "point_RMSE", "mae": "point_MAE", "crps": "CRPS"}
 
 
 @dataclass(frozen=True)
 class Scores:
-    """The metrics of one method at one task, in one unit; None where there is nothing to measure."""
+    """Metrics by name, in one unit; None where there is nothing to measure."""
 
-    rmse: float | None
-    mae: float | None
-    crps: float | None
-    coverage50: float | None
-    coverage90: float | None
+    values: Mapping[str, float | None]
+    intervals: Mapping[str, tuple[float, float] | None] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, float | None]:
-        return asdict(self)
+    def __getitem__(self, name: str) -> float | None:
+        return self.values[SHORT_NAMES.get(name, name)]
+
+    @property
+    def rmse(self) -> float | None:
+        return self["rmse"]
+
+    @property
+    def mae(self) -> float | None:
+        return self["mae"]
+
+    @property
+    def crps(self) -> float | None:
+        return self["crps"]
+
+    @property
+    def coverage50(self) -> float | None:
+        return self["coverage50"]
+
+    @property
+    def coverage90(self) -> float | None:
+        return self["coverage90"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every metric under its name, the short names beside them, and 95 % intervals under `intervals`."""
+        short = {name: self[name] for name in SHORT_NAMES}
+        intervals = {name: None if ends is None else list(ends) for name, ends in self.intervals.items()}
+        return {**short, **self.values, "intervals": intervals}
 
 
-def aggregate(
-    statistics: CellStatistics, hidden: Bool[np.ndarray, "B L K"], scale: Float[np.ndarray, " K"], probabilistic: bool
-) -> Scores:
-    """Metrics over hidden cells, errors divided by `scale` (K,): ones for the data's own units."""
+def score(
+    samples: Float[np.ndarray, "B S L K"],
+    truth: Float[np.ndarray, "B L K"],
+    hidden: Bool[np.ndarray, "B L K"],
+    deviation: Float[np.ndarray, " K"],
+    *,
+    probabilistic: bool = True,
+    independent_halves: bool | None = None,
+    weights: Float[np.ndarray, "R B"] | None = None,
+    floor: float = MAPE_FLOOR,
+) -> tuple[Scores, Scores]:
+    """(in z-units, in the data's units). Cells without truth (NaN) do not count; `deviation` makes z-units.
 
-    count = hidden.sum(axis=(0, 1))
-    kept = count > 0
-    if not kept.any():
-        return Scores(None, None, None, None, None)
+    `independent_halves`: antithetic samples (the default of those that are probabilistic). `weights`: resamples of the
+    windows from `bootstrap_weights`; without them, or with a single window, there are no intervals.
+    """
+    halves = probabilistic if independent_halves is None else independent_halves
+    cells = hidden_cells(samples, truth, hidden)
+    sums = totals(cells, cell_statistics(cells, floor * deviation, independent_halves=halves), "window")
+    extra = weights if weights is not None and len(truth) > 1 else None
+    apart = distribution_distances(cells, samples, truth, extra)
+    draws = np.vstack([np.ones((1, len(truth))), *([] if extra is None else [extra])])
+    results = []
+    for scale, original in ((deviation, False), (np.ones_like(deviation), True)):
+        drawn_sums = resampled(draws, in_units(sums, scale))
+        columns = {
+            metric.name: measure(metric, drawn_sums)
+            for metric in POINTWISE
+            if (original or not metric.original_only) and (probabilistic or not metric.probabilistic)
+        }
+        for name, distance in apart.items():
+            columns[name] = over_channels(distance.values / scale ** UNITS.get(name, 0), distance.defined)
+        results.append(_scores(columns))
+    return results[0], results[1]
 
-    def by_channel(cells: Cells) -> Float[np.ndarray, " K"]:
-        total = np.where(hidden, cells, 0.0).sum(axis=(0, 1), dtype=np.float64)
-        channels: np.ndarray = total[kept] / count[kept]
-        return channels
 
-    return Scores(
-        rmse=float(np.mean(np.sqrt(by_channel(statistics.squared)) / scale[kept])),
-        mae=float(np.mean(by_channel(statistics.absolute) / scale[kept])),
-        crps=float(np.mean(by_channel(statistics.crps) / scale[kept])),
-        coverage50=float(np.mean(by_channel(statistics.inside50))) if probabilistic else None,
-        coverage90=float(np.mean(by_channel(statistics.inside90))) if probabilistic else None,
-    )
+def _scores(columns: Mapping[str, Float[np.ndarray, " R"]]) -> Scores:
+    """The first entry of a column is the estimate, the others are resamples."""
+    values: dict[str, float | None] = {}
+    intervals: dict[str, tuple[float, float] | None] = {}
+    for name, metric in METRICS.items():
+        column = columns.get(name)
+        known = column is not None and bool(np.isfinite(column[0]))
+        values[name] = float(column[0]) if known and column is not None else None
+        intervals[name] = _interval(metric, column) if known and column is not None else None
+    return Scores(values, intervals)
+
+
+def _interval(metric: Metric, column: Float[np.ndarray, " R"]) -> tuple[float, float] | None:
+    if len(column) < 2:
+        return None
+    return bootstrap_interval(float(column[0]), column[1:], metric.low, metric.high)

@@ -1,0 +1,93 @@
+"""How sure is a number? Resampling the windows of one run, and Student's t over the seeds of many.
+
+Bootstrap: windows are drawn with replacement and the metric is taken anew. Windows that overlap are not independent, so
+they are drawn in blocks of neighbours as long as the overlap (circular block bootstrap, Politis and Romano 1992). Distances
+between distributions grow under resampling (a resample is coarser than the data), so the interval is the spread of the
+resamples laid around the estimate:
+
+    [estimate + q_2.5 % − median,  estimate + q_97.5 % − median]     of the resampled metric, within the metric's range
+
+Seeds: mean ± t_{0.975, n − 1} · s / √n.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+LEVEL = 0.95
+
+
+def usable_block(windows: int, block: int) -> int:
+    """A block is at most a quarter of the windows: a single block that holds all of them would show no spread."""
+    return max(min(block, windows // 4), 1)
+
+
+def bootstrap_weights(windows: int, resamples: int, block: int = 1, seed: int = 0) -> Float[np.ndarray, "R B"]:
+    """How often each window is in each resample. Rows sum to `windows`."""
+    block = usable_block(windows, block)
+    blocks = -(-windows // block)
+    firsts = np.random.default_rng(seed).integers(windows, size=(resamples, blocks))
+    drawn = (firsts[:, :, None] + np.arange(block)).reshape(resamples, blocks * block)[:, :windows] % windows
+    rows = np.arange(resamples)[:, None] * windows
+    weights = np.bincount((rows + drawn).ravel(), minlength=resamples * windows)
+    return weights.reshape(resamples, windows).astype(np.float64)
+
+
+def bootstrap_interval(
+    estimate: float, replicates: Float[np.ndarray, " R"], low: float, high: float, level: float = LEVEL
+) -> tuple[float, float] | None:
+    """The interval around an estimate; None if most resamples have no value."""
+    kept = replicates[np.isfinite(replicates)]
+    if not np.isfinite(estimate) or len(kept) < max(len(replicates) // 2, 2):
+        return None
+    tail = (1 - level) / 2
+    lower, middle, upper = np.quantile(kept, [tail, 0.5, 1 - tail])
+    ends = np.clip([estimate + lower - middle, estimate + upper - middle], low, high)
+    return float(min(ends[0], estimate)), float(max(ends[1], estimate))
+
+
+@dataclass(frozen=True)
+class OverSeeds:
+    """A number over independent runs; without an interval if there is but one."""
+
+    mean: float
+    half: float | None
+    low: float | None
+    high: float | None
+    seeds: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f}" if self.half is None else f"{self.mean:.4f} ± {self.half:.4f}"
+
+
+def over_seeds(values: Sequence[float], level: float = LEVEL) -> OverSeeds:
+    """Mean and Student's t interval."""
+    if not values:
+        raise ValueError("no values to combine; give the number of at least one seed")
+    mean, count = float(np.mean(values)), len(values)
+    if count == 1:
+        return OverSeeds(mean, None, None, None, 1)
+    half = float(stats.t.ppf((1 + level) / 2, count - 1) * np.std(values, ddof=1) / np.sqrt(count))
+    return OverSeeds(mean, half, mean - half, mean + half, count)
+
+
+def combine(results: Sequence[Mapping[str, Any]], level: float = LEVEL) -> dict[str, Any]:
+    """Results of `tamedit evaluate --json` with different seeds, every metric as {mean, half, low, high, seeds}.
+
+    A metric that is null for any seed stays null. The intervals of the single runs are left out.
+    """
+    first = results[0]
+    merged: dict[str, Any] = {}
+    for key, value in first.items():
+        if key == "intervals":
+            continue
+        column = [result[key] for result in results]
+        if isinstance(value, Mapping):
+            merged[key] = combine(column, level)
+        else:
+            merged[key] = None if None in column else asdict(over_seeds(column, level))
+    return merged

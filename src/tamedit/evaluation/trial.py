@@ -1,0 +1,104 @@
+"""The same windows and the same hidden cells for every method: the model, and guesses that cost nothing."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from tamedit.data.calendar import network_covariates
+from tamedit.data.series import Series
+from tamedit.data.split import Split
+from tamedit.diffusion.sample import SamplerConfig
+from tamedit.errors import UserError
+from tamedit.evaluation.baselines import BASELINES, free_probabilistic, own_units
+from tamedit.tasks.model import Model
+from tamedit.windows.cut import Windows, cut
+
+Guess = tuple[str, Float[np.ndarray, "B S L K"], bool]  # method, samples in the data's units, whether probabilistic
+
+
+class Trial:
+    """Test windows of a model, and the standard deviations that make z-units."""
+
+    def __init__(self, model: Model, split: Split, most_windows: int) -> None:
+        series = network_covariates(model.read(split.test), model.spec.calendar)
+        self.model = model
+        self.windows = pick_windows(series, model.spec.network.length, most_windows)
+        self.numbers = np.arange(len(self.windows), dtype=np.int64)
+        self.values, self.covariates = self.windows.gather(self.numbers)  # NaN where the data has none
+        self.deviation = standard_deviation(split.train.values)
+
+    @property
+    def truth(self) -> Float[np.ndarray, "B L K"]:
+        return self.values.numpy()
+
+    @property
+    def overlap(self) -> int:
+        """How many windows in a row share rows with the first of them: the block of the bootstrap."""
+        if len(self.windows) < 2:
+            return 1
+        apart = max(float(np.median(np.diff(self.windows.starts))), 1.0)
+        return int(np.ceil(self.windows.length / apart))
+
+    def guesses(
+        self, mask: Bool[Tensor, "B L K"], samples: int, seed: int, sampler: SamplerConfig | None
+    ) -> Iterator[Guess]:
+        """What every method makes of the cells that `mask` hides (False)."""
+        model, period = self.model, self.model.spec.examples.period
+        observed = torch.isfinite(self.values) & mask
+        visible = torch.where(observed, self.values, 0.0)
+        yield (
+            "model",
+            model.draw(visible, observed, self.covariates, self.numbers, samples, seed, sampler).numpy(),
+            True,
+        )
+        fill = BASELINES["free_fill"](visible, observed, period)
+        _, scale = own_units(model.scaling).units(visible, observed)
+        free = free_probabilistic(fill, scale, observed, samples, seed)
+        if model.spec.non_negative:  # a public fact is free for the bar as well
+            free = free.clamp_min(0)
+        yield "free_probabilistic", free.numpy(), True
+        for name, guess in BASELINES.items():
+            yield name, guess(visible, observed, period)[:, None].numpy(), False
+
+
+def pick_windows(series: Series, length: int, most: int) -> Windows:
+    """At most `most` windows, spread evenly over the test split."""
+    longest = int(series.lengths.max(initial=0))
+    if longest < length:
+        raise UserError(
+            f"The test part has {longest} rows at most and the model's window needs {length}; give a longer series or train "
+            "with a shorter window (--window)."
+        )
+    every = cut(series, length, stride=max(length // 8, 1))
+    kept = np.unique(np.linspace(0, len(every) - 1, min(most, len(every))).astype(np.int64))
+    return Windows(series, every.starts[kept], length)
+
+
+def standard_deviation(values: Float[np.ndarray, "T K"]) -> Float[np.ndarray, " K"]:
+    """Standard deviation of every channel; 1 for a channel that never changes or has no reading."""
+    known = np.isfinite(values)
+    count = np.maximum(known.sum(axis=0), 1)
+    clean = np.where(known, values, 0.0).astype(np.float64)
+    mean = clean.sum(axis=0) / count
+    deviation = np.sqrt(np.where(known, np.square(clean - mean), 0.0).sum(axis=0) / count)
+    usable = deviation > 1e-8 * np.maximum(1.0, np.abs(mean))
+    return np.where(usable, deviation, 1.0)
+
+
+def check_samples(samples: int) -> None:
+    if samples < 4:
+        raise UserError(f"samples={samples} must be at least 4, so that CRPS can be estimated without bias.")
+
+
+def forecast_horizon(model: Model, horizon: int | None) -> int:
+    """Steps to forecast: a season if not said, at most three quarters of the window."""
+    length = model.spec.network.length
+    longest = 3 * length // 4
+    if horizon is not None and not 1 <= horizon <= longest:
+        raise UserError(
+            f"horizon={horizon} must lie between 1 and {longest}, three quarters of the model's window of {length}."
+        )
+    return horizon or min(model.spec.examples.period, longest)

@@ -1,0 +1,87 @@
+"""Intervals hold the truth as often as they say."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tamedit.evaluation.intervals import bootstrap_interval, bootstrap_weights, combine, over_seeds
+
+
+def test_weights_are_counts_of_a_seeded_draw() -> None:
+    weights = bootstrap_weights(30, 500, seed=1)
+    assert (weights.sum(axis=1) == 30).all()
+    assert (weights == bootstrap_weights(30, 500, seed=1)).all()
+    assert (weights != bootstrap_weights(30, 500, seed=2)).any()
+    assert weights.mean(axis=0) == pytest.approx(np.ones(30), abs=0.2)
+    assert weights.var() == pytest.approx(1 - 1 / 30, rel=0.05)  # multinomial
+    assert bootstrap_weights(1, 5).tolist() == [[1.0]] * 5
+    assert bootstrap_weights(7, 0, block=3).shape == (0, 7)
+
+
+def test_blocks_keep_neighbours_together() -> None:
+    weights = bootstrap_weights(40, 2000, block=5, seed=0)
+    assert (weights.sum(axis=1) == 40).all()
+    together = [np.corrcoef(weights[:, 3], weights[:, 3 + gap])[0, 1] for gap in (1, 4, 8)]
+    assert together[0] > 0.6
+    assert 0.3 > together[1] > together[2]
+    assert (bootstrap_weights(6, 50, block=99) != 1).any()  # never one block alone, which would show no spread
+
+
+def test_the_interval_of_a_mean_has_its_nominal_coverage() -> None:
+    rng = np.random.default_rng(0)
+    held = 0
+    for trial in range(300):
+        values = rng.exponential(size=60)
+        ends = bootstrap_interval(
+            float(values.mean()), bootstrap_weights(60, 300, seed=trial) @ values / 60, 0.0, np.inf
+        )
+        held += ends is not None and ends[0] <= 1 <= ends[1]
+    assert 0.89 < held / 300 < 0.98
+
+
+def test_overlapping_windows_need_blocks() -> None:
+    """Of a moving average over 8 neighbours, single draws pretend to know too much."""
+    rng = np.random.default_rng(0)
+    held = {1: 0, 12: 0}
+    for trial in range(150):
+        values = np.convolve(rng.normal(size=207), np.ones(8) / 8, mode="valid")
+        for block in held:
+            drawn = bootstrap_weights(200, 200, block, seed=trial) @ values / 200
+            ends = bootstrap_interval(float(values.mean()), drawn, -np.inf, np.inf)
+            held[block] += ends is not None and ends[0] <= 0 <= ends[1]
+    assert held[1] / 150 < 0.7
+    assert held[12] / 150 > 0.85
+
+
+def test_ends_stay_within_the_range_and_hold_the_estimate() -> None:
+    drawn = np.linspace(0.2, 0.4, 100)
+    low, high = bootstrap_interval(0.01, drawn, 0.0, 1.0) or (9, 9)
+    assert low == 0
+    assert high == pytest.approx(0.01 + 0.095, abs=0.002)
+    assert bootstrap_interval(0.5, np.full(100, np.nan), 0.0, 1.0) is None
+    assert bootstrap_interval(np.nan, drawn, 0.0, 1.0) is None
+
+
+def test_seeds_combine_by_students_t() -> None:
+    values = [1.0, 2.0, 4.0]
+    combined = over_seeds(values)
+    low, high = stats.t.interval(0.95, 2, np.mean(values), stats.sem(values))
+    assert (combined.low, combined.high) == pytest.approx((low, high))
+    assert combined.mean == pytest.approx(7 / 3)
+    assert over_seeds([2.0]).half is None
+    assert str(over_seeds([2.0])) == "2.0000"
+    assert str(over_seeds([1.0, 1.0])) == "1.0000 ± 0.0000"
+    with pytest.raises(ValueError, match="at least one"):
+        over_seeds([])
+
+
+def test_whole_results_combine() -> None:
+    results = [
+        {"forecast": {"model": {"z": {"crps": value, "coverage50": None, "intervals": {"CRPS": [0, 1]}}}}}
+        for value in (0.2, 0.4)
+    ]
+    combined = combine(results)["forecast"]["model"]["z"]
+    assert combined["crps"]["mean"] == pytest.approx(0.3)
+    assert combined["crps"]["seeds"] == 2
+    assert combined["coverage50"] is None
+    assert "intervals" not in combined
