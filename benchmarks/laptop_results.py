@@ -94,8 +94,8 @@ def page(by_source: dict[str, list[dict]]) -> str:
         "channel's standard deviation over the training split), per channel and then averaged. Imputation: a random 10–50 %\n"
         "of the steps hidden; forecast: the last day of a window hidden. 20 samples a window; RMSE of their mean, MAE of their\n"
         "median. ± is half a 95 % interval over seeds. The baselines cost nothing: they see the same windows and the same\n"
-        "masks, and use the window's own observed cells alone. *Free fill + Gaussian* is the free fill with a Gaussian of the window's\n"
-        "own standard deviation around it.\n"
+        "masks, and use the window's own observed cells alone. *Free fill + Gaussian* is the free fill with a Gaussian of the\n"
+        "window's own standard deviation around it.\n"
     ]
     for source, results in by_source.items():
         windows, seeds = results[0]["windows"], len(results)

@@ -245,6 +245,11 @@ def test_a_small_disk(smoke_run: Path, tmp_path: Path) -> None:
         assert answer.returncode == 2, answer.stderr
         assert len(answer.stderr.strip().splitlines()) == 1, answer.stderr
         assert "Cannot write" in answer.stderr
-    assert {path.name for path in (tmp_path / "run").iterdir()} <= {"run.json", "reading.json", "metrics.jsonl"}
+    assert {path.name for path in (tmp_path / "run").iterdir()} <= {
+        "run.json",
+        "reading.json",
+        "metrics.jsonl",
+        "not-private",
+    }
     assert not (tmp_path / "x.csv").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["run"]

@@ -19,11 +19,27 @@ def train(data: Path, out: Path, world: int, *options: str) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     shared = {"OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(world)}
-    command = [sys.executable, "-m", "tamedit", "train", str(data), "--out", str(out), "--scale", "smoke", "--window", "48"]
+    command = [
+        sys.executable,
+        "-m",
+        "tamedit",
+        "train",
+        str(data),
+        "--out",
+        str(out),
+        "--scale",
+        "smoke",
+        "--window",
+        "48",
+    ]
     command += ["--steps", "4", "--batch-size", "16", "--threads", "1", *options]
     workers = [
         subprocess.Popen(
-            command, env=os.environ | shared | {"RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command,
+            env=os.environ | shared | {"RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for rank in range(world)
     ]

@@ -14,6 +14,7 @@ from tamedit.cli.account import account
 from tamedit.cli.calibrate import calibrate
 from tamedit.cli.data import app as data_app
 from tamedit.cli.demo import demo
+from tamedit.cli.diagnose import diagnose
 from tamedit.cli.evaluate import evaluate
 from tamedit.cli.fill import forecast, generate, impute
 from tamedit.cli.train import train
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data_app, name="data", help="Named data sets, the simulator, and a look at a file.")
-for command in (train, impute, forecast, generate, evaluate, account, calibrate, demo):
+for command in (train, impute, forecast, generate, evaluate, diagnose, account, calibrate, demo):
     app.command()(command)
 
 

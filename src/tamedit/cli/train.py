@@ -26,6 +26,9 @@ def train(
     operator: Annotated[
         str, typer.Option("--operator", help="tanh, hard_clamp, soft_clamp_band, clamp_ste or none.")
     ] = "tanh",
+    reference: Annotated[
+        Path | None, typer.Option("--reference", help="Magnitudes that --bounds scales, from `diagnose --bounds`.")
+    ] = None,
     size: Annotated[str | None, typer.Option("--size", help="tiny, small, base or paper.")] = None,
     window: Annotated[int | None, typer.Option("--window", help="Steps in a window.", min=8)] = None,
     period: Annotated[
@@ -92,6 +95,10 @@ def train(
     timezone: options.Timezone = None,
     device: options.Device = "auto",
     threads: Annotated[int, typer.Option("--threads", help="CPU threads (0: torch's choice).", min=0)] = 0,
+    diagnose_every: Annotated[
+        int | None,
+        typer.Option("--diagnose-every", help="Steps between records of gradients (private: 1; else 0, none).", min=0),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Train a model that fills gaps, forecasts and generates; with --epsilon, privately."""
@@ -128,7 +135,7 @@ def train(
     from tamedit.training.config import Speed
     from tamedit.training.fit import train as run
     from tamedit.training.folder import DataFacts
-    from tamedit.training.recipe import make_config
+    from tamedit.training.recipe import Reference, make_config
 
     read_with = options.reading(time, identifier, targets, covariates, frequency, timezone)
     series, split = load_split(source, **read_with)
@@ -146,6 +153,7 @@ def train(
         period=period,
         privacy=privacy,
         batch_size=batch_size,
+        reference=None if reference is None else Reference.load(reference, anchor, private=privacy is not None),
     )
     options.say_notes(series.notes, as_json)
     facts = DataFacts(
@@ -156,7 +164,7 @@ def train(
         lower=options.numbers("--lower", lower),
         upper=options.numbers("--upper", upper),
     )
-    speed = Speed(device=device, threads=threads)
+    speed = Speed(device=device, threads=threads, diagnose_every=diagnose_every)
     with RunProgress(quiet=as_json) as progress:
         outcome = run(split, config, out, facts=facts, speed=speed, resume=resume, progress=progress)
     if not outcome.finished:

@@ -7,11 +7,13 @@ noise, and then the ledger is charged.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
+from tamedit.data.calendar import network_covariates
 from tamedit.diffusion.process import Process
 from tamedit.errors import UserError
 from tamedit.model.adaln import BoundedAdaLNZero, Modulation
@@ -19,10 +21,17 @@ from tamedit.model.bounds import Bounds
 from tamedit.privacy.accountant import Mechanism
 from tamedit.privacy.ledger import Ledger
 from tamedit.privacy.statistics import noisy_sum
+from tamedit.tasks.fit import load_split
+from tamedit.training.artifact import load_model
+from tamedit.training.folder import load_run
+from tamedit.training.recipe import Reference
 from tamedit.training.source import example_losses
+from tamedit.windows.cut import cut
 from tamedit.windows.examples import Examples
 
 QUANTITIES = ("condition", "scale", "shift", "gate")
+QUANTILES, REFERENCE_QUANTILE = (0.5, 0.9, 0.95, 0.99, 1.0), 0.99
+PUBLIC = ("etth1", "ettm1")  # named data sets that tell nothing about a person
 
 
 @contextmanager
@@ -46,17 +55,68 @@ def recorded(network: torch.nn.Module) -> Iterator[dict[str, list[np.ndarray]]]:
 
 
 @torch.no_grad()
-def reference_bounds(
-    network: torch.nn.Module, examples: Examples, process: Process, quantile: float = 0.99, batches: int = 8
-) -> Bounds:
-    """(C₀, Γ₀, B₀, A₀) of an unbounded network on these examples."""
+def magnitudes(
+    network: torch.nn.Module, examples: Examples, process: Process, batches: int = 8
+) -> dict[str, np.ndarray]:
+    """Every ‖c‖, |γ|, |β| and |α| of a network on some of these examples; those that are zero throughout are left out."""
     device = next(network.parameters()).device
     with recorded(network) as seen:
         for step in range(batches):
             indices = np.random.default_rng(step).integers(0, len(examples), 64)
             example_losses(network, examples, indices, step, process, device)
-    values = {name: float(np.quantile(np.concatenate(parts), quantile)) for name, parts in seen.items() if parts}
-    return Bounds(**values)
+    return {name: np.concatenate(parts) for name, parts in seen.items() if parts}
+
+
+def reference_bounds(
+    network: torch.nn.Module,
+    examples: Examples,
+    process: Process,
+    quantile: float = REFERENCE_QUANTILE,
+    batches: int = 8,
+) -> Bounds:
+    """(C₀, Γ₀, B₀, A₀) of an unbounded network on these examples."""
+    seen = magnitudes(network, examples, process, batches)
+    return Bounds(**{name: float(np.quantile(values, quantile)) for name, values in seen.items()})
+
+
+def measure_run(run: Path, *, public: bool = False, anyway: bool = False) -> Reference:
+    """The reference magnitudes of a finished run without bounds, on windows of its own training data.
+
+    They are measured without noise. `public` states that the data is public or simulated, `anyway` that it is not.
+    """
+    config, facts = load_run(run)
+    if any(bounds != Bounds() for bounds in config.network.bounds):
+        raise UserError(
+            f"{run} was trained with bounds, so its magnitudes show the bounds and not the data; train with --bounds off."
+        )
+    origin: Literal["public", "said to be public", "not public"] = "said to be public" if public else "not public"
+    if config.source in PUBLIC:
+        origin = "public"
+    if origin == "not public" and not anyway:
+        raise UserError(
+            f"{run} was trained on {config.source}, which is not known to be public, and magnitudes are measured without "
+            "noise: no guarantee of a later private run would cover what they reveal. Say --public if the data is public or "
+            "simulated, or --not-public-anyway to use them in runs without privacy."
+        )
+    network, spec = load_model(run)
+    _, split = load_split(config.source, **facts.reading)
+    windows = cut(network_covariates(split.train, config.calendar), config.window, config.stride)
+    examples = Examples(windows, config.masks, spec.scaling_of(), config.examples, config.seed)
+    seen = magnitudes(network, examples, spec.process)
+    if set(seen) != set(QUANTITIES):
+        raise UserError(f"{run} has not learnt to modulate yet (its modulations are zero); train for more steps.")
+    found = {
+        name: {f"p{round(100 * share)}": float(np.quantile(values, share)) for share in QUANTILES}
+        for name, values in seen.items()
+    }
+    return Reference(
+        magnitudes=Bounds(**{name: own[f"p{round(100 * REFERENCE_QUANTILE)}"] for name, own in found.items()}),
+        anchor=config.examples.anchor,
+        source=config.source,
+        origin=origin,
+        quantile=REFERENCE_QUANTILE,
+        quantiles=found,
+    )
 
 
 @torch.no_grad()

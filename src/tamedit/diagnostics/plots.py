@@ -12,6 +12,9 @@ import pandas as pd
 from tamedit.files import replacing
 
 INK, BLUE, ORANGE, GREY = "#222222", "#0072B2", "#D55E00", "#999999"
+RUNS = (GREY, BLUE, ORANGE, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", INK)  # one colour a run, and a dash beside it
+DASHES: tuple[Any, ...] = ("-", "-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), "-", (0, (5, 1.5)), (0, (1, 1)))
+WIDTH = 7.0  # inches: the width of a text column
 STYLE: Any = {
     "figure.dpi": 150,
     "font.size": 9,
@@ -39,8 +42,8 @@ class Band:
 
 
 @contextmanager
-def picture(path: Path, rows: int, height: float = 1.9) -> Iterator[Any]:
-    """Axes of a figure with `rows` panels in our style; at the end it is written as PNG or SVG, by the path's ending.
+def styled(height: float, *paths: Path) -> Iterator[Any]:
+    """A figure in our style, `height` inches high; at the end it is written to every path, PNG or SVG by the ending.
 
     Nothing of pyplot's global state is touched.
     """
@@ -48,10 +51,39 @@ def picture(path: Path, rows: int, height: float = 1.9) -> Iterator[Any]:
     from matplotlib.figure import Figure
 
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(7.0, height * rows + 0.5), layout="constrained")
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        yield figure
+        for path in paths:
+            with replacing(path) as temporary:
+                figure.savefig(temporary, format=path.suffix.lstrip("."), dpi=150)
+
+
+@contextmanager
+def picture(path: Path, rows: int, height: float = 1.9) -> Iterator[Any]:
+    """Axes of a figure with `rows` panels, one below the other."""
+    with styled(height * rows + 0.5, path) as figure:
         yield np.atleast_1d(figure.subplots(rows, 1))
-        with replacing(path) as temporary:
-            figure.savefig(temporary, format=path.suffix.lstrip("."), dpi=150)
+
+
+def run_style(number: int) -> dict[str, Any]:
+    """Colour and dash of the n-th run of a figure."""
+    return {"color": RUNS[number % len(RUNS)], "ls": DASHES[number % len(DASHES)], "lw": 1.4}
+
+
+def log_axis(axis: Any) -> None:
+    """A logarithmic x or y axis with plain numbers that do not run into each other; call it when the limits stand."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    low, high = sorted(axis.get_view_interval())
+    decades = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    width = np.log10(high / low)
+    several = (1, 1.5, 2, 3, 4, 6, 8) if width < 0.8 else (1, 2, 5)
+    steps = several if width < 1.3 else (1, 3) if width < 2.6 else (1,)
+    every = max(1, int(np.ceil(width / 5)))
+    ticks = [step * 10.0**decade for decade in decades[decades % every == 0] for step in steps]
+    axis.set_major_locator(FixedLocator([tick for tick in ticks if low <= tick <= high]))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def bands(panels: Sequence[Band], path: Path) -> Path:

@@ -91,13 +91,14 @@ def sample(
     shape = (context.values.shape[1], context.values.shape[2])
     names = np.arange(len(context), dtype=np.int64) if windows is None else windows
     at_once = max(config.rows // samples, 1)
+    scheduler = make_scheduler(process, config.solver)
     drawn = []
     for first in range(0, len(context), at_once):
         part = slice(first, first + at_once)
         noise = starting_noise(names[part], samples, shape, seed, config.antithetic)
         some = context[part].to(device)
         wanted = ((1 - some.observed) * some.channels[:, None, :]).repeat_interleave(samples, dim=0)
-        result = _solve(network, some, process, noise.flatten(0, 1).to(device), wanted, config, seed + first)
+        result = _solve(network, some, scheduler, noise.flatten(0, 1).to(device), wanted, config, seed + first)
         drawn.append(result.view(-1, samples, *shape).cpu())
     return torch.cat(drawn) if drawn else torch.empty(0, samples, *shape)
 
@@ -105,14 +106,13 @@ def sample(
 def _solve(
     network: DiffusionTransformer,
     context: Context,
-    process: Process,
+    scheduler: Any,
     noised: Float[Tensor, "R L K"],
     wanted: Float[Tensor, "R L K"],
     config: SamplerConfig,
     seed: int,
 ) -> Float[Tensor, "R L K"]:
-    scheduler = make_scheduler(process, config.solver)
-    scheduler.set_timesteps(config.steps, device=noised.device)
+    scheduler.set_timesteps(config.steps, device=noised.device)  # and forget the batch before
     prepared = network.prepare(context).repeat(len(noised) // max(len(context), 1))
     extra = {} if config.solver == "dpm++" else {"generator": torch.Generator(noised.device).manual_seed(seed)}
     for time in scheduler.timesteps:

@@ -40,3 +40,8 @@ class Speed(BaseModel):
     threads: NonNegativeInt = 0  # 0: as many as torch likes
     checkpoint_seconds: PositiveFloat = 60.0
     log_every: PositiveInt = 20
+    diagnose_every: NonNegativeInt | None = None  # steps between records of the gradients; None: see `recorded_every`
+
+    def recorded_every(self, private: bool) -> int:
+        """Every step of a private run, where it is free; none of another (0), where it costs a backward pass."""
+        return int(private) if self.diagnose_every is None else self.diagnose_every

@@ -26,6 +26,7 @@ from tamedit.training.folder import DataFacts, claim
 from tamedit.training.loop import CHECKPOINT, Outcome, Progress, Trainer
 from tamedit.training.private import LOGGED, NOT_PRIVATE, Budget, PrivateGradients, open_budget, private_windows
 from tamedit.training.recipe import RunConfig
+from tamedit.training.recorder import Recorder
 from tamedit.training.source import PlainGradients, validation_loss
 from tamedit.training.units import make_scaling, private_scaling, wants_private_units
 from tamedit.windows.cut import Windows, cut
@@ -56,6 +57,7 @@ def train(
     torch.manual_seed(purpose_seed(config.seed, "weights"))
     network = DiffusionTransformer(config.network).to(device)
     metrics = folder / NOT_PRIVATE / "metrics.jsonl" if private else None
+    recorder = _recorder(folder, network, config, speed) if world.first else None
     trainer = Trainer(
         network,
         config.training,
@@ -65,6 +67,7 @@ def train(
         progress=progress,
         metrics=metrics,
         world=world,
+        record=recorder,
     )
     if resume and (folder / CHECKPOINT).exists():
         trainer.resume()
@@ -75,12 +78,21 @@ def train(
             if wants_private_units(config, facts):
                 scaling = private_scaling(config, facts, windows, budget, folder, scaling)
         examples = Examples(windows, config.masks, scaling, config.examples, config.seed)
-        outcome = _run(trainer, network, examples, config, budget, world)
+        outcome = _run(trainer, network, examples, config, budget, world, recorder)
         if outcome.finished and world.first:
             said = Statement.of(budget.ledger.record) if budget and budget.ledger else Statement.without_privacy()
             save_model(folder, describe(config, facts, split.train, scaling, said), trainer.weights())
     world.wait()
     return outcome
+
+
+def _recorder(folder: Path, network: DiffusionTransformer, config: RunConfig, speed: Speed) -> Recorder:
+    """Keeps gradient norms and step times, apart from what may be released."""
+    privacy, names = config.privacy, [name for name, _ in network.named_parameters()]
+    every = speed.recorded_every(privacy is not None)
+    if privacy is None:
+        return Recorder(folder / NOT_PRIVATE, names, every=every)
+    return Recorder(folder / NOT_PRIVATE, names, every=every, clip=privacy.clip, clipping=privacy.clipping)
 
 
 def _windows(part: Series, name: str, config: RunConfig, private: Privacy | None = None) -> Windows:
@@ -123,13 +135,16 @@ def _run(
     config: RunConfig,
     budget: Budget | None,
     world: World,
+    recorder: Recorder | None,
 ) -> Outcome:
     """Train with the ordinary gradient or, within a budget, with the private one."""
     try:
         if budget is None:
-            return trainer.run(PlainGradients(network, examples, config.process, config.training.batch_size, world))
+            size = config.training.batch_size
+            return trainer.run(PlainGradients(network, examples, config.process, size, world, recorder))
         until = budget.until(trainer.step)
-        return trainer.run(PrivateGradients(network, examples, config.process, budget, until), until)
+        source = PrivateGradients(network, examples, config.process, budget, until, recorder=recorder)
+        return trainer.run(source, until)
     except SafetensorError as error:  # a full disk, seen by the writer of tensors
         place = trainer.folder / CHECKPOINT
         raise UserError(f"Cannot write {place} ({error}); free some space, then --resume.") from error

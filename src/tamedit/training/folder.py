@@ -3,7 +3,8 @@
 run.json        the configuration, written first
 reading.json    how the data was read, and what is publicly known of it
 checkpoint.safetensors   the state, replaced as the run goes on
-metrics.jsonl   losses; of a private run in the folder not-private, which must not leave with the model
+metrics.jsonl   losses; of a private run in the folder not-private
+not-private/    gradient norms, step times, losses: must not leave with the model
 ledger.jsonl    of a private run: what was spent
 scaling.json    of a private run that asked for it: the level and scale that were released with noise
 model.safetensors, model.json   the model, written when the run is finished

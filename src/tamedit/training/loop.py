@@ -40,6 +40,18 @@ class Progress(Protocol):
     def __call__(self, step: int, steps: int, numbers: dict[str, float]) -> None: ...
 
 
+class StepRecord(Protocol):
+    """Keeps what is measured along the way; on disk it is never behind a checkpoint."""
+
+    def step(self, step: int, seconds: float) -> None:
+        """A step, counted from 1, and what it took."""
+
+    def flush(self) -> None: ...
+
+    def rewind(self, step: int) -> None:
+        """Forget what came after `step`."""
+
+
 @dataclass
 class Outcome:
     """What a call of `Trainer.run` did."""
@@ -84,9 +96,10 @@ class Trainer:
         progress: Progress | None = None,
         metrics: Path | None = None,
         world: World | None = None,
+        record: StepRecord | None = None,
     ) -> None:
         self.network, self.config, self.folder = network, config, Path(folder)
-        self.world = world or World()
+        self.world, self.record = world or World(), record
         self.speed = speed or Speed()
         self.validate = validate
         self.progress = progress or (lambda step, steps, numbers: None)
@@ -117,6 +130,8 @@ class Trainer:
         """Write the checkpoint, whole or not at all."""
         if not self.world.first:
             return
+        if self.record is not None:
+            self.record.flush()
         groups: dict[str, dict[str, Tensor]] = {
             "network": {**dict(self.network.named_parameters())},
             "average": self.average.weights,
@@ -134,6 +149,8 @@ class Trainer:
         """Train to the configured number of steps (or to `until`), or until someone asks to stop; the state is on disk."""
         steps, started, saved = self.config.steps if until is None else until, time.monotonic(), time.monotonic()
         earlier = self.seconds
+        if self.record is not None:
+            self.record.rewind(self.step)
         with interruptible() as asked_to_stop:
             while self.step < steps and not self.world.any(asked_to_stop()):
                 numbers = self._step(source, steps)
@@ -153,6 +170,7 @@ class Trainer:
 
     def _step(self, source: GradientSource, steps: int) -> dict[str, float]:
         """One gradient, one step of the optimiser, one look at the validation data if it is due."""
+        started = time.perf_counter()
         self.network.train()
         rate = self.config.rate(self.step)
         for group in self.optimizer.param_groups:
@@ -161,6 +179,8 @@ class Trainer:
         self.optimizer.step()
         self.step += 1
         self.average.update(self.network, self.step)
+        if self.record is not None:
+            self.record.step(self.step, time.perf_counter() - started)
         if self.validate and (self.step % self.config.validate_every == 0 or self.step == steps):
             numbers["validation_loss"] = self._validated()
         return numbers

@@ -5,20 +5,18 @@
 The ledger is paid before any private row is read for the step. An empty sample still gets noise and still makes a step.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
 from tamedit.data.series import Series
-from tamedit.diffusion.loss import denoising_loss
 from tamedit.diffusion.process import Process
 from tamedit.errors import UserError
-from tamedit.model.dit import DiffusionTransformer, is_conditioning
+from tamedit.model.dit import DiffusionTransformer
 from tamedit.privacy.accountant import Mechanism
 from tamedit.privacy.engine import Engine
 from tamedit.privacy.ledger import Ledger, affordable_steps
@@ -27,7 +25,8 @@ from tamedit.privacy.request import Privacy
 from tamedit.privacy.statistics import private_standardisation
 from tamedit.training.distributed import World
 from tamedit.training.recipe import RunConfig
-from tamedit.training.source import noised_batch
+from tamedit.training.recorder import Recorder, path_of
+from tamedit.training.source import engine_losses, noised_batch
 from tamedit.windows.cut import Windows, cut, cut_blocks
 from tamedit.windows.examples import Examples
 from tamedit.windows.units import Contribution, Layout, contributions
@@ -170,6 +169,7 @@ class PrivateGradients:
         budget: Budget,
         until: int,
         micro_batch: int | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         plan, privacy = budget.plan, budget.privacy
         self.network, self.examples, self.process, self.plan = network, examples, process, plan
@@ -181,19 +181,10 @@ class PrivateGradients:
             network,
             clip=plan.clip,
             mode=privacy.clipping,
-            groups=lambda name: "cond" if is_conditioning(name) else "other",
+            groups=path_of,
             micro_batch=micro_batch,
         )
-        self.epsilon = float("nan")
-
-    def loss_function(self) -> Callable[[Any, Any], torch.Tensor]:
-        """The losses of rows of a batch, in the form that the engine wants."""
-
-        def losses(network: Any, rows: Any) -> torch.Tensor:
-            batch, time, epsilon = rows
-            return denoising_loss(network, batch, time, epsilon, self.process)
-
-        return losses
+        self.epsilon, self.recorder = float("nan"), recorder
 
     def __call__(self, step: int) -> dict[str, float]:
         if self.ledger is not None:
@@ -203,7 +194,9 @@ class PrivateGradients:
         batch = tuple(
             part.to(self.device) for part in noised_batch(self.examples, mine, step, self.process, self.plan.draws)
         )
-        result = self.engine(self.loss_function(), batch, units=len(mine), draws=self.plan.draws)
+        result = self.engine(engine_losses(self.process), batch, units=len(mine), draws=self.plan.draws)
+        if self.recorder is not None and self.recorder.due(step):
+            self.recorder.examples(step, result)
         sums = list(result.sums.values())
         self.world.add_up(sums)
         if self.world.first:

@@ -5,6 +5,7 @@ v-prediction. `anchor="none"`, the paper's: z-scores of the training split, ε-p
 (seconds), `laptop` (minutes on two cores), `paper` (the published settings).
 """
 
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, PositiveInt
@@ -33,6 +34,41 @@ REFERENCE: dict[str, Bounds] = {
 PAPER_MASKS = MaskConfig(weights={"random": 1.0, "block": 1.0, "stride": 1.0})
 
 
+class Reference(BaseModel):
+    """(C₀, Γ₀, B₀, A₀) as `tamedit diagnose --bounds` measured them, and on what."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    magnitudes: Bounds
+    anchor: Anchor
+    source: str
+    origin: Literal["public", "said to be public", "not public"]
+    quantile: float
+    quantiles: dict[str, dict[str, float]]  # of ‖c‖, |γ|, |β|, |α|
+
+    @classmethod
+    def load(cls, path: Path, anchor: str, private: bool) -> Bounds:
+        """The magnitudes in a file, if a run of this form, private or not, may use them."""
+        try:
+            found = cls.model_validate_json(path.read_text(encoding="utf-8"))
+            if None in dict(found.magnitudes).values():
+                raise ValueError("a magnitude is missing")
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"--reference {path} cannot be read; make it with: tamedit diagnose RUN --bounds"
+            ) from error
+        if found.anchor != anchor:
+            raise UserError(
+                f"--reference {path} was measured with --anchor {found.anchor} and this run has --anchor {anchor}; measure anew."
+            )
+        if private and found.origin == "not public":
+            raise UserError(
+                f"--reference {path} was measured without noise on data that is not public, so no guarantee would cover what "
+                "it reveals; measure on public or simulated data, or train without privacy."
+            )
+        return found.magnitudes
+
+
 class RunConfig(BaseModel):
     """Everything that decides a run; written to `run.json`, compared on resume."""
 
@@ -59,7 +95,7 @@ def _training(scale: Scale, steps: int | None, paper_form: bool, private: bool) 
     elif scale == "laptop":
         chosen = {"steps": 1500, "batch_size": 64, "warmup": 200, "validate_every": 250, "decay": "cosine"}
         if private:
-            chosen |= {"steps": 400, "batch_size": 128, "warmup": 20, "ema": 0.98}
+            chosen |= {"steps": 400, "batch_size": 128, "warmup": 20, "ema": 0.98, "learning_rate": 1e-3}
         elif not paper_form:
             chosen |= {"learning_rate": 1e-3, "select": "best"}
     else:
@@ -86,8 +122,12 @@ def make_config(
     period: int | None = None,
     privacy: Privacy | None = None,
     batch_size: int | None = None,
+    reference: Bounds | None = None,
 ) -> RunConfig:
-    """The configuration of a run on `series`, from public facts about it and the caller's choices."""
+    """The configuration of a run on `series`, from public facts about it and the caller's choices.
+
+    `reference` replaces the built-in magnitudes (C₀, Γ₀, B₀, A₀) that `bounds` scales.
+    """
     if scale not in ("smoke", "laptop", "paper"):
         raise UserError(f"scale={scale!r} is unknown; choose smoke, laptop or paper.")
     known = SOURCES.get(source)
@@ -113,7 +153,7 @@ def make_config(
             covariate_channels=len(series.covariate_names) + (6 if calendar else 0),
             length=length,
             operator=operator,
-            bounds=(tightened(REFERENCE[anchor], bounds),),
+            bounds=(tightened(reference or REFERENCE[anchor], bounds),),
             **SIZES[size],
         ),
         process=Process(prediction="epsilon" if paper_form else "v"),

@@ -1,6 +1,8 @@
 """Gradients without privacy: the mean over a batch of windows drawn anew at every step."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import torch
@@ -8,8 +10,10 @@ import torch
 from tamedit.diffusion.loss import denoising_loss, draw_noise
 from tamedit.diffusion.process import Process
 from tamedit.model.dit import DiffusionTransformer
+from tamedit.privacy.engine import ClippedSum, Engine
 from tamedit.streams import example_keys, step_generator
 from tamedit.training.distributed import World
+from tamedit.training.recorder import Recorder, path_of
 from tamedit.windows.batch import Batch
 from tamedit.windows.examples import Examples
 
@@ -21,6 +25,16 @@ def noised_batch(
     batch = examples.batch(indices, step, draws)
     keys = example_keys(examples.seed, "diffusion", step, examples.names(indices, draws))
     return batch, *draw_noise(keys, batch, process)
+
+
+def engine_losses(process: Process) -> Callable[[Any, Any], torch.Tensor]:
+    """The losses of rows of a batch, in the form that the engine wants."""
+
+    def losses(network: Any, rows: Any) -> torch.Tensor:
+        batch, time, epsilon = rows
+        return denoising_loss(network, batch, time, epsilon, process)
+
+    return losses
 
 
 def example_losses(
@@ -44,10 +58,12 @@ class PlainGradients:
         process: Process,
         batch_size: int,
         world: World | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         self.network, self.examples, self.process = network, examples, process
-        self.batch_size, self.world = batch_size, world or World()
+        self.batch_size, self.world, self.recorder = batch_size, world or World(), recorder
         self.device = next(network.parameters()).device
+        self.engine = Engine(network, groups=path_of, keep_memory=False) if recorder and recorder.every else None
 
     def indices(self, step: int) -> np.ndarray:
         """Windows of this step: drawn with equal chances, a function of the seed and the step."""
@@ -60,7 +76,16 @@ class PlainGradients:
         losses = example_losses(self.network, self.examples, mine, step, self.process, self.device)
         (losses.sum() / self.batch_size).backward()
         self.world.add_up([parameter.grad for parameter in self.network.parameters() if parameter.grad is not None])
+        if self.recorder is not None and self.recorder.due(step):
+            with self.recorder.aside():
+                self.recorder.examples(step, self.look(step, mine))
         return {"loss": float(losses.detach().mean())}
+
+    def look(self, step: int, indices: np.ndarray) -> ClippedSum:
+        """Every example's gradient on its own, for the record; the gradient that trains is left alone."""
+        assert self.engine is not None
+        batch = tuple(part.to(self.device) for part in noised_batch(self.examples, indices, step, self.process))
+        return self.engine(engine_losses(self.process), batch, units=len(indices))
 
 
 @torch.no_grad()

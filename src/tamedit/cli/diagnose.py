@@ -1,0 +1,150 @@
+"""`tamedit diagnose`: what runs recorded of their gradients, as tables and figures; and the magnitudes that bounds scale."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tamedit.cli import options
+from tamedit.errors import UserError
+
+PUBLIC = "With --bounds"
+
+
+def diagnose(
+    runs: Annotated[list[Path], typer.Argument(help="Folders made by `tamedit train`.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of the figures (not-private/diagnostics of the first run).")
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option("--baseline", help="The run that ρ compares with (the first private one without bounds)."),
+    ] = None,
+    bounds: Annotated[
+        bool, typer.Option("--bounds", help="Measure an unbounded run's magnitudes instead, for `train --reference`.")
+    ] = False,
+    public: Annotated[
+        bool,
+        typer.Option("--public", help="A fact: the run's data is public or simulated.", rich_help_panel=PUBLIC),
+    ] = False,
+    not_public_anyway: Annotated[
+        bool,
+        typer.Option(
+            "--not-public-anyway", help="Measure private data without noise: no guarantee.", rich_help_panel=PUBLIC
+        ),
+    ] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show gradient tails, clipping, losses and step times of runs side by side. Nothing of it is private."""
+    if bounds:
+        if len(runs) > 1:
+            raise UserError(f"--bounds measures one run and {len(runs)} were named; name one.")
+        measure(runs[0], public, not_public_anyway, as_json)
+        return
+    from tamedit.diagnostics.compare import compare
+    from tamedit.diagnostics.figures import draw_all
+    from tamedit.diagnostics.record import read_records
+    from tamedit.files import write_text
+    from tamedit.training.private import NOT_PRIVATE
+
+    if baseline is not None and baseline.resolve() not in [run.resolve() for run in runs]:
+        runs = [baseline, *runs]
+    comparison = compare(read_records(runs), baseline)
+    folder = out if out is not None else runs[0] / NOT_PRIVATE / "diagnostics"
+    paths, found = draw_all(comparison, folder), comparison.to_dict()
+    write_text(folder / "diagnostics.json", json.dumps(found, indent=2, allow_nan=False) + "\n")
+    paths.append(folder / "diagnostics.json")
+    if not as_json:
+        show(found)
+    options.wrote(paths, as_json, **(found if as_json else {}))
+
+
+def measure(run: Path, public: bool, anyway: bool, as_json: bool) -> None:
+    """`--bounds`: the reference magnitudes of a run, in a file that `train --reference` reads."""
+    from rich.console import Console
+
+    from tamedit.diagnostics.magnitudes import measure_run
+    from tamedit.files import write_text
+    from tamedit.training.private import NOT_PRIVATE
+
+    reference = measure_run(run, public=public, anyway=anyway)
+    place = (run / NOT_PRIVATE if reference.origin == "not public" else run) / "bounds.json"
+    found = reference.model_dump(mode="json")
+    write_text(place, json.dumps(found, indent=2) + "\n")
+    if not as_json:
+        columns = list(next(iter(reference.quantiles.values())))
+        symbols = {"condition": "‖c‖", "scale": "|γ|", "shift": "|β|", "gate": "|α|"}
+        rows = [[symbols[name], *own.values()] for name, own in reference.quantiles.items()]
+        title = f"magnitudes without bounds; p{100 * reference.quantile:.0f} is the reference"
+        Console().print(table(title, ["", *("max" if one == "p100" else one for one in columns)], rows))
+    options.wrote([place], as_json, **(found if as_json else {}))
+
+
+def show(found: dict[str, Any]) -> None:
+    """Three tables: tails, clipping, step times."""
+    from rich.console import Console
+
+    console, runs = Console(), found["runs"]
+    names = [[run["label"], run["arm"]] for run in runs]
+    for share in ("p95", "p99"):
+        tails = [
+            [*name, *(_at(run, "norms", which, share) for which in ("other", "cond", "total"))]
+            + [_at(run, "rho", which, share) for which in ("emp", "cond")]
+            for name, run in zip(names, runs, strict=True)
+        ]
+        console.print(
+            table(f"gradient norms, {share}", ["run", "arm", "S_other", "S_cond", "S_total", "ρ_emp", "ρ_cond"], tails)
+        )
+    counts = [
+        [*name, run["steps"], run["examples"], run["not_finite"]]
+        + [_at(run, "norms", which, "hill") for which in ("other", "cond", "total")]
+        for name, run in zip(names, runs, strict=True)
+    ]
+    heads = ["run", "arm", "steps", "examples", "not finite", "other", "cond", "total"]
+    console.print(table("recorded, and Hill's tail index of the norms (small: heavy)", heads, counts))
+    statistics = ("p_clip", "mean", "p10", "p50", "p90", "p99")
+    clips = [[*name, *(_at(run, "clipping", one) for one in statistics)] for name, run in zip(names, runs, strict=True)]
+    heads = ["run", "arm", "p_clip", "η mean", "η p10", "η p50", "η p90", "η p99"]
+    console.print(table("clipping", heads, clips))
+    times = [
+        [
+            *name,
+            *(_at(run, "time", one) for one in ("mean", "p50", "p90")),
+            *(_at(run, "time_ratio", one) for one in ("mean", "p50")),
+        ]
+        for name, run in zip(names, runs, strict=True)
+    ]
+    console.print(table("seconds a step", ["run", "arm", "mean", "p50", "p90", "mean / Non-DP", "p50 / Non-DP"], times))
+    for note in found["notes"]:
+        typer.echo(f"note: {note}")
+    typer.echo(found["statement"])
+
+
+def table(title: str, heads: list[str], rows: list[list[Any]]) -> Any:
+    """A table with text left and numbers right; a dash where there is no number."""
+    from rich.table import Table
+
+    made = Table(title=title, title_justify="left")
+    for at, head in enumerate(heads):
+        text = all(isinstance(row[at], str) for row in rows)
+        made.add_column(head, justify="left" if text else "right", no_wrap=not text, overflow="fold")
+    for row in rows:
+        made.add_row(*(_cell(value) for value in row))
+    return made
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.3f}" if 0.01 <= abs(value) < 1000 or value == 0 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _at(run: dict[str, Any], *keys: str) -> Any:
+    """A number deep in a run's summary; None where a level is missing."""
+    value: Any = run
+    for key in keys:
+        value = None if value is None else value[key]
+    return value

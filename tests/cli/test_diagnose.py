@@ -1,0 +1,224 @@
+"""`tamedit diagnose` and `tamedit train --reference` as a user meets them, on three tiny runs."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tamedit.cli.main import main
+from tamedit.data.simulate import simulate
+from tamedit.diagnostics.record import read_record
+from tamedit.model.bounds import Bounds
+from tamedit.tasks.fit import load_split
+from tamedit.training.config import Speed
+from tamedit.training.fit import train
+from tamedit.training.folder import load_run
+from tamedit.training.recipe import REFERENCE, Reference, make_config
+
+FIGURES = ("gradient-norms", "clipping-factors", "loss-curves", "part-tails", "step-times")
+
+
+def ask(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object
+) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["tamedit", *(str(argument) for argument in arguments)])
+    monkeypatch.setenv("COLUMNS", "120")
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main()
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `plain`, `vanilla` and `aware`, trained on `meter.csv`."""
+    from tamedit.privacy.request import Privacy
+
+    place = tmp_path_factory.mktemp("runs")
+    meter = place / "meter.csv"
+    simulate(hours=900, seed=3).frame().to_csv(meter)
+    series, split = load_split(str(meter))
+    papers = Privacy(noise_multiplier=0.1, unit="window", layout="overlapping", test_only=True)
+    for name, privacy, bounds in (("plain", None, "off"), ("vanilla", papers, "off"), ("aware", papers, "medium")):
+        config = make_config(
+            series,
+            str(meter),
+            scale="smoke",
+            steps=10,
+            window=24,
+            size="tiny",
+            privacy=privacy,
+            bounds=bounds,
+            batch_size=16,
+        )
+        train(split, config, place / name, speed=Speed(threads=1, log_every=2, diagnose_every=1))
+    return place
+
+
+def test_tables_and_figures(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "figures"
+    code, said, err = ask(
+        monkeypatch, capsys, "diagnose", *(runs / n for n in ("plain", "vanilla", "aware")), "--out", out
+    )
+    assert code == 0, err
+    for word in ("S_cond", "ρ_emp", "p_clip", "η p10", "Hill", "Non-DP", "DP-vanilla", "DP-aware", "not private"):
+        assert word in said
+    for name in FIGURES:
+        assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (out / f"{name}.svg").read_text().rstrip().endswith("</svg>")
+    assert "not private" in (out / "NOT-PRIVATE.txt").read_text()
+    written = json.loads((out / "diagnostics.json").read_text())
+    assert [run["arm"] for run in written["runs"]] == ["Non-DP", "DP-vanilla", "DP-aware"]
+    assert written["private"] is False
+
+
+def test_json_is_one_object_with_every_number(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("plain", "vanilla", "aware")
+    code, said, err = ask(monkeypatch, capsys, "diagnose", *(runs / name for name in names), "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(said)
+    assert (found["baseline"], found["plain"], found["notes"]) == ("vanilla", "plain", [])
+    plain, vanilla, aware = found["runs"]
+    assert plain["clipping"] is None
+    assert plain["rho"] is None
+    assert vanilla["rho"] is None
+    for name, run in zip(names, found["runs"], strict=True):
+        rows = read_record(runs / name).rows
+        assert run["examples"] == len(rows)
+        for which in ("total", "cond", "other"):
+            assert run["norms"][which]["p99"] == pytest.approx(np.quantile(rows[which], 0.99), rel=1e-5)
+        assert set(run["time"]) == {"mean", "p50", "p90"}
+        assert list(run["parts"]) == ["input", "block 1", "block 2", "output"]
+    assert aware["rho"]["emp"]["p99"] == pytest.approx(
+        aware["norms"]["total"]["p99"] / vanilla["norms"]["total"]["p99"]
+    )
+    assert aware["rho"]["cond"]["p95"] == pytest.approx(aware["norms"]["cond"]["p95"] / vanilla["norms"]["cond"]["p95"])
+    assert aware["time_ratio"]["mean"] == pytest.approx(aware["time"]["mean"] / plain["time"]["mean"])
+    assert aware["clipping"]["p_clip"] == pytest.approx((read_record(runs / "aware").rows["total"] > 1).mean())
+    assert all(Path(name).parent == runs / "plain" / "not-private" / "diagnostics" for name in found["files"])
+
+
+def test_a_baseline_may_be_named_and_need_not_be_repeated(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--baseline", runs / "aware", "--out", tmp_path, "--json")
+    found = json.loads(ask(monkeypatch, capsys, "diagnose", runs / "vanilla", *options)[1])
+    assert found["baseline"] == "aware"
+    assert [run["rho"] is None for run in found["runs"]] == [True, False]
+
+
+def test_a_run_without_gradients_still_shows_its_losses_and_times(
+    smoke_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said, err = ask(monkeypatch, capsys, "diagnose", smoke_run, "--out", tmp_path)
+    assert code == 0, err
+    assert "--diagnose-every" in said
+    assert {path.name for path in tmp_path.glob("*.png")} == {"loss-curves.png", "step-times.png"}
+
+
+def test_what_is_no_run_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = ask(monkeypatch, capsys, "diagnose", tmp_path)
+    assert code == 2
+    assert "is not a run" in err
+
+
+def test_bounds_are_measured_and_used(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said, err = ask(monkeypatch, capsys, "diagnose", runs / "plain", "--bounds", "--public")
+    assert code == 0, err
+    assert "‖c‖" in said
+    file = runs / "plain" / "bounds.json"
+    reference = Reference.model_validate_json(file.read_text())
+    assert reference.origin == "said to be public"
+    assert reference.magnitudes.condition == reference.quantiles["condition"]["p99"]
+    assert all(list(own.values()) == sorted(own.values()) for own in reference.quantiles.values())
+    base = (
+        "train",
+        runs / "meter.csv",
+        "--scale",
+        "smoke",
+        "--steps",
+        2,
+        "--window",
+        24,
+        "--reference",
+        file,
+        "--json",
+    )
+    code, _, err = ask(
+        monkeypatch, capsys, *base, "--bounds", "tight", "--out", tmp_path / "run", "--noise-multiplier", 1
+    )
+    assert code == 0, err
+    (bounds,) = load_run(tmp_path / "run")[0].network.bounds
+    assert bounds == reference.magnitudes.scaled(0.75)
+    assert bounds != REFERENCE["seasonal"].scaled(0.75)
+    code, _, err = ask(monkeypatch, capsys, *base, "--anchor", "none", "--out", tmp_path / "other")
+    assert code == 2
+    assert "--anchor seasonal" in err
+
+
+def test_private_data_is_not_measured_by_accident(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = ask(monkeypatch, capsys, "diagnose", runs / "vanilla", "--bounds")
+    assert code == 2
+    assert "no guarantee" in err
+    assert not (runs / "vanilla" / "bounds.json").exists()
+    code, _, err = ask(monkeypatch, capsys, "diagnose", runs / "vanilla", "--bounds", "--not-public-anyway")
+    assert code == 0, err
+    file = runs / "vanilla" / "not-private" / "bounds.json"
+    base = (
+        "train",
+        runs / "meter.csv",
+        "--scale",
+        "smoke",
+        "--steps",
+        2,
+        "--window",
+        24,
+        "--reference",
+        file,
+        "--json",
+    )
+    code, _, err = ask(monkeypatch, capsys, *base, "--out", tmp_path / "private", "--epsilon", 8)
+    assert code == 2
+    assert "not public" in err
+    assert not (tmp_path / "private").exists()
+    code, _, err = ask(monkeypatch, capsys, *base, "--out", tmp_path / "plain")
+    assert code == 0, err
+
+
+def test_a_bounded_run_shows_only_its_bounds(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = ask(monkeypatch, capsys, "diagnose", runs / "aware", "--bounds", "--public")
+    assert code == 2
+    assert "trained with bounds" in err
+    code, _, err = ask(monkeypatch, capsys, "diagnose", runs / "plain", runs / "vanilla", "--bounds")
+    assert code == 2
+    assert "name one" in err
+
+
+def test_a_file_that_is_no_reference_is_refused(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bounds.json").write_text('{"magnitudes": {}}')
+    partial = Reference(
+        magnitudes=Bounds(scale=1.0), anchor="seasonal", source="x", origin="public", quantile=0.99, quantiles={}
+    )
+    (tmp_path / "partial.json").write_text(partial.model_dump_json())  # would leave the rest free without a word
+    for name in ("bounds.json", "partial.json", "absent.json"):
+        options = ("--out", tmp_path / "run", "--reference", tmp_path / name)
+        code, _, err = ask(monkeypatch, capsys, "train", runs / "meter.csv", *options)
+        assert code == 2
+        assert "diagnose RUN --bounds" in err
