@@ -23,7 +23,9 @@ def test_python_in_the_documentation_runs(
     page: Path, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(blocks(page)[number], f"{page.name} block {number}", "exec"), {"__name__": "documentation"})
+    code = blocks(page)[number]
+    assert code.strip()
+    exec(compile(code, f"{page.name} block {number}", "exec"), {"__name__": "documentation"})
 
 
 def test_there_is_something_to_run() -> None:

@@ -36,7 +36,7 @@ def propagated(theory: Theory) -> Any:
     return theory.propagated
 
 
-def in_bounds(network: DiffusionTransformer, example: Example, inputs: InputBounds) -> None:
+def assert_in_bounds(network: DiffusionTransformer, example: Example, inputs: InputBounds) -> None:
     """Compares everything that the theory bounds with what this example gives."""
     theory = analyse(network, inputs, clip=1.0)
     stated, seen = propagated(theory), watch(network, example)
@@ -91,8 +91,8 @@ def test_random_and_collapsed_examples_stay_below_every_bound(operator: str, dep
     for seed in range(3):
         network = shaken(depth, BOUNDS, seed=seed, spread=spread, operator=operator)
         example = random_example(network, INPUTS, generator)
-        in_bounds(network, example, INPUTS)
-        in_bounds(network, collapsed(network, example, INPUTS), INPUTS)
+        assert_in_bounds(network, example, INPUTS)
+        assert_in_bounds(network, collapsed(network, example, INPUTS), INPUTS)
 
 
 @pytest.mark.parametrize(("depth", "spread"), [(1, 0.1), (1, 0.5), (2, 0.2)])
@@ -102,7 +102,7 @@ def test_an_adversary_stays_below_every_bound(depth: int, spread: float) -> None
     largest, example = ascend(network, INPUTS, starts=4, steps=8, seed=depth)
     assert largest == pytest.approx(norm_of(example.gradients(network)).item(), rel=1e-6)
     assert largest <= theory.quadrature
-    in_bounds(network, example, INPUTS)
+    assert_in_bounds(network, example, INPUTS)
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -130,7 +130,7 @@ def test_what_is_given_the_spread_of_the_tokens_holds_for_them(spread: float) ->
         given = INPUTS.model_copy(
             update={"token_spread": least_spread(network, example) * (1 - 1e-9), "hidden_cells": hidden}
         )
-        in_bounds(network, example, given)
+        assert_in_bounds(network, example, given)
 
 
 def test_at_the_zero_initialisation_the_bound_is_within_a_factor_of_three() -> None:

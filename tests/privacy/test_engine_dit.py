@@ -58,7 +58,7 @@ def take(batch: Rows, index: slice | Tensor) -> Rows:
     return tuple(value[index] for value in batch)  # type: ignore[return-value]
 
 
-def compare(module: nn.Module, batch: Rows, units: int, draws: int, micro_batch: int, tolerance: float) -> None:
+def assert_agrees(module: nn.Module, batch: Rows, units: int, draws: int, micro_batch: int, tolerance: float) -> None:
     exact = deepcopy(module).double()
     double = (batch[0].double(), batch[1], Context(*(v.double() for v in vars(batch[2]).values())), batch[3].double())
     gradients = per_unit_gradients(exact, lambda index: loss(exact, take(double, index)), units, draws)
@@ -72,7 +72,7 @@ def compare(module: nn.Module, batch: Rows, units: int, draws: int, micro_batch:
 @pytest.mark.parametrize("switch", SWITCHES)
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_switch_and_operator(switch, operator):
-    compare(network(SWITCHES[switch], operator), rows(4), 2, 2, 1, 1e-10)
+    assert_agrees(network(SWITCHES[switch], operator), rows(4), 2, 2, 1, 1e-10)
 
 
 @settings(deadline=None, max_examples=12)
@@ -88,7 +88,7 @@ def test_every_switch_and_operator(switch, operator):
 def test_shapes_draws_and_micro_batches(switch, units, draws, micro_batch, length, width, single):
     dtype, tolerance = (torch.float32, 1e-5) if single else (torch.float64, 1e-10)
     module = network(SWITCHES[switch], length=length, width=width).to(dtype)
-    compare(module, rows(units * draws, length, dtype), units, draws, micro_batch, tolerance)
+    assert_agrees(module, rows(units * draws, length, dtype), units, draws, micro_batch, tolerance)
 
 
 def test_opacus_agrees():
@@ -158,4 +158,4 @@ def test_norms_of_conditioning_and_the_rest():
 def test_the_untrained_network_is_accepted():
     """At the start only the output layer has a gradient: nothing is refused, and its norm is right."""
     module = DiffusionTransformer(NetworkConfig(target_channels=2, covariate_channels=1, length=12, depth=2)).double()
-    compare(module, rows(3), 3, 1, 2, 1e-10)
+    assert_agrees(module, rows(3), 3, 1, 2, 1e-10)

@@ -1,0 +1,229 @@
+"""A user's mistake about a run, an option or a disk: one sentence on stderr, exit code 2, nothing half-written."""
+
+import errno
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from support import Run, csv, meter, untouched
+
+
+def test_folders_that_hold_no_model(mistake: Callable[..., str], smoke_run: Path, tmp_path: Path) -> None:
+    file = csv(tmp_path / "meter.csv", meter(100))
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "empty", tmp_path / "absent", file):
+        assert "holds no trained model" in mistake("impute", folder, file, "--out", tmp_path / "out.csv")
+        assert "holds no trained model" in mistake("evaluate", folder)
+    shutil.copytree(smoke_run, tmp_path / "run")
+    (tmp_path / "run" / "model.safetensors").unlink()
+    assert "--resume" in mistake("generate", tmp_path / "run", "--count", 1, "--out", tmp_path / "out.csv")
+    for name in ("model.json", "model.safetensors"):
+        shutil.copy(smoke_run / name, tmp_path / "empty" / name)
+    assert "run.json is missing" in mistake("evaluate", tmp_path / "empty")
+
+
+def other_weights(content: bytes) -> bytes:
+    import torch
+    from safetensors.torch import load, save
+
+    return save({name: torch.zeros(3) for name in load(content)})
+
+
+DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
+    "weights cut short": ("model.safetensors", lambda content: content[: len(content) // 2], "damaged"),
+    "weights empty": ("model.safetensors", lambda content: b"", "damaged"),
+    "other weights": ("model.safetensors", other_weights, "does not fit"),
+    "specification cut short": ("model.json", lambda content: content[:200], "damaged"),
+    "specification not text": ("model.json", lambda content: b"\xff\xfe\x00\x80", "damaged"),
+    "specification without a scaling": ("model.json", lambda content: without(content, "scaling", {"x": 1}), "damaged"),
+    "specification with other channels": (
+        "model.json",
+        lambda content: without(content, "targets", ["a", "b"]),
+        "damaged",
+    ),
+    "specification of the future": ("model.json", lambda content: without(content, "version", 9), "format 9"),
+    "specification with an unknown field": ("model.json", lambda content: without(content, "extra", 1), "damaged"),
+    "impossible network": (
+        "model.json",
+        lambda content: without(content, "network", json.loads(content)["network"] | {"heads": 5}),
+        "heads=5",
+    ),
+}
+
+
+def without(content: bytes, key: str, value: Any) -> bytes:
+    return json.dumps(json.loads(content) | {key: value}).encode()
+
+
+@pytest.mark.parametrize("name", list(DAMAGES))
+def test_damaged_models(name: str, mistake: Callable[..., str], smoke_run: Path, tmp_path: Path) -> None:
+    file, damage, word = DAMAGES[name]
+    folder = tmp_path / "run"
+    shutil.copytree(smoke_run, folder)
+    (folder / file).write_bytes(damage((folder / file).read_bytes()))
+    with untouched(tmp_path):
+        assert word in mistake("generate", folder, "--count", 1, "--out", tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"{", b"\xff\xfe", b'{"source": 1}'])
+@pytest.mark.parametrize("name", ["run.json", "reading.json"])
+def test_damaged_runs(name: str, content: bytes, mistake: Callable[..., str], smoke_run: Path, tmp_path: Path) -> None:
+    if (name, content) == ("reading.json", b"{}"):
+        pytest.skip("an empty object says nothing about the data, and that is fine")
+    folder = tmp_path / "run"
+    shutil.copytree(smoke_run, folder)
+    (folder / name).write_bytes(content)
+    assert "is damaged or from another version" in mistake("evaluate", folder)
+    file = smoke_run.parent / "meter.csv"
+    same = ("train", file, "--out", folder, "--scale", "smoke", "--steps", 6, "--window", 48, "--resume")
+    assert "is damaged or from another version" in mistake(*same)
+
+
+def test_damaged_checkpoint(mistake: Callable[..., str], smoke_run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(smoke_run, folder)
+    (folder / "checkpoint.safetensors").write_bytes(b"nothing")
+    file = smoke_run.parent / "meter.csv"
+    same = ("train", file, "--out", folder, "--scale", "smoke", "--steps", 6, "--window", 48, "--resume")
+    assert "is not a checkpoint" in mistake(*same)
+
+
+def test_runs_are_continued_on_request_and_with_the_same_options_only(
+    run: Run, mistake: Callable[..., str], smoke_run: Path, tmp_path: Path
+) -> None:
+    folder, file = tmp_path / "run", smoke_run.parent / "meter.csv"
+    shutil.copytree(smoke_run, folder)
+    same = ("train", file, "--out", folder, "--scale", "smoke", "--steps", 6, "--window", 48)
+    with untouched(tmp_path):
+        assert "holds a run already" in mistake(*same)
+        for change, word in (
+            (("--seed", 1), "another seed;"),
+            (("--steps", 7), "training"),
+            (("--bounds", "off"), "network"),
+            (("--non-negative",), "non_negative"),
+            (("--time", "time"), "reading"),
+        ):
+            assert word in mistake(*same, "--resume", *change)
+    assert run(*same, "--resume").code == 0  # a finished run stays what it is
+    assert (folder / "model.safetensors").read_bytes() == (smoke_run / "model.safetensors").read_bytes()
+
+
+def test_values_that_no_option_knows(mistake: Callable[..., str], run: Run, tmp_path: Path) -> None:
+    file = csv(tmp_path / "meter.csv", meter(100))
+    begin = ("train", file, "--out", tmp_path / "run")
+    with untouched(tmp_path):
+        for option in ("scale", "anchor", "bounds", "operator", "size"):
+            sentence = mistake(*begin, f"--{option}", "nonsense")
+            assert f"--{option} nonsense is unknown; choose " in sentence
+        assert "device 'abacus'" in mistake(*begin, "--device", "abacus", "--window", 12)
+        assert "device 'meta'" in mistake(*begin, "--device", "meta", "--window", 12)
+        assert "'1 fortnight'" in mistake(*begin, "--frequency", "1 fortnight")
+        assert "Atlantis" in mistake(*begin, "--timezone", "Atlantis/Capital")
+        assert "no data set 'etth7'" in mistake("train", "etth7", "--out", tmp_path / "run")
+        assert "say how to read a file" in mistake("train", "etth1", "--out", tmp_path / "run", "--targets", "OT")
+        assert "not for the demo" in mistake("demo", "--out", tmp_path / "demo", "--scale", "paper")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("forecast", "RUN", "FILE", "--horizon", 0, "--out", "OUT"),
+        ("impute", "RUN", "FILE", "--samples", 0, "--out", "OUT"),
+        ("evaluate", "RUN", "--samples", 2),
+        ("generate", "RUN", "--count", 0, "--out", "OUT"),
+        ("train", "FILE", "--steps", 0, "--out", "OUT"),
+        ("train", "FILE", "--steps", "many", "--out", "OUT"),
+        ("train", "FILE", "--unheard-of", "--out", "OUT"),
+        ("train", "FILE"),
+        ("forecast", "RUN", "FILE", "--out", "OUT"),
+        ("dance",),
+    ],
+)
+def test_usage(arguments: tuple[object, ...], run: Run, smoke_run: Path, tmp_path: Path) -> None:
+    names = {"RUN": smoke_run, "FILE": smoke_run.parent / "meter.csv", "OUT": tmp_path / "out.csv"}
+    with untouched(tmp_path):
+        code, out, err = run(*(names.get(str(argument), argument) for argument in arguments))
+    assert code == 2
+    assert out == ""
+    assert "Traceback" not in err
+    assert any(line.startswith("Error: ") for line in err.splitlines())
+
+
+def test_generate_and_evaluate_mistakes(mistake: Callable[..., str], smoke_run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    assert "start='soon'" in mistake("generate", smoke_run, "--count", 1, "--start", "soon", "--out", out)
+    assert "horizon=40" in mistake("evaluate", smoke_run, "--horizon", 40)
+    moved = tmp_path / "run"
+    shutil.copytree(smoke_run, moved)
+    plain = json.loads((moved / "run.json").read_text())
+    (moved / "run.json").write_text(json.dumps(plain | {"source": str(tmp_path / "gone.csv")}))
+    assert "There is no file" in mistake("evaluate", moved)
+
+
+def test_debug_shows_where(run: Run, tmp_path: Path) -> None:
+    code, _, err = run("--debug", "train", tmp_path / "nothing.csv", "--out", tmp_path / "run")
+    assert code == 2
+    assert "Traceback" in err
+    assert "There is no file" in err.splitlines()[-1]
+    assert "Traceback" not in run("train", tmp_path / "nothing.csv", "--out", tmp_path / "run").err
+
+
+def no_space(*arguments: object, **options: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk(
+    mistake: Callable[..., str], smoke_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = csv(tmp_path / "meter.csv", meter(300))
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", no_space)
+        with untouched(tmp_path):
+            assert "No space left" in mistake("impute", smoke_run, file, "--out", tmp_path / "x.csv", "--samples", 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(pd.DataFrame, "to_csv", no_space)
+        with untouched(tmp_path):
+            assert "No space left" in mistake("generate", smoke_run, "--count", 1, "--out", tmp_path / "x.csv")
+    begin = ("train", file, "--scale", "smoke", "--steps", 2, "--window", 24, "--json")
+    with monkeypatch.context() as patch:
+        patch.setattr("tamedit.training.metrics.MetricsLog.write", no_space)
+        assert "No space left" in mistake(*begin, "--out", tmp_path / "a")
+    from safetensors import SafetensorError
+
+    def torn(*arguments: object, **options: object) -> None:
+        raise SafetensorError("I/O error: No space left on device")
+
+    for place in ("tamedit.training.checkpoint.save_file", "tamedit.training.artifact.save_file"):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, torn)
+            assert "No space left" in mistake(*begin, "--out", tmp_path / place)
+        assert not list((tmp_path / place).glob("*model.safetensors"))
+        assert not list((tmp_path / place).glob(".*"))
+
+
+def test_validation_errors_are_one_sentence(
+    mistake: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever pydantic refuses is said in one sentence too."""
+    from tamedit.training.config import TrainingConfig
+
+    monkeypatch.setattr("tamedit.training.recipe._training", lambda *arguments, **options: TrainingConfig(ema=2.0))
+    file = csv(tmp_path / "meter.csv", meter(300))
+    assert "ema=2.0 is not possible" in mistake("train", file, "--out", tmp_path / "run")
+
+
+def test_the_demo_takes_no_folder_that_is_not_its_own(
+    mistake: Callable[..., str], smoke_run: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(smoke_run, folder)
+    with untouched(tmp_path):
+        assert "holds other files" in mistake("demo", "--out", folder, "--scale", "smoke")
+    (folder / "meter.csv").write_text("mine")
+    (folder / "notes.txt").write_text("mine too")
+    with untouched(tmp_path):
+        assert "holds other files" in mistake("demo", "--out", folder, "--scale", "smoke")
