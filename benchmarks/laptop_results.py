@@ -1,6 +1,7 @@
 """Trains and scores the laptop-size models and writes docs/results.md: `python benchmarks/laptop_results.py`.
 
-For every source and seed: `tamedit train SOURCE --scale laptop --seed S --out runs/…`, then `tamedit evaluate … --json`. A result
+For every source and seed: `tamedit train SOURCE --scale laptop --seed S --threads 1 --out runs/…` (one thread: the same numbers on any
+number of cores), then `tamedit evaluate … --json`. A result
 that exists under results/laptop/ is not computed again, so the command can be stopped and continued. `--table-only` computes
 nothing.
 """
@@ -34,7 +35,19 @@ def compute(source: str, seed: int) -> dict:
     if not place.exists():
         run = ROOT / "runs" / "laptop" / f"{source}-seed{seed}"
         tamedit = [sys.executable, "-m", "tamedit"]
-        train = [*tamedit, "train", source, "--scale", "laptop", "--seed", str(seed), "--out", str(run)]
+        train = [
+            *tamedit,
+            "train",
+            source,
+            "--scale",
+            "laptop",
+            "--seed",
+            str(seed),
+            "--out",
+            str(run),
+            "--threads",
+            "1",
+        ]
         begun = time.monotonic()
         subprocess.run([*train, *(["--resume"] if run.exists() else [])], check=True)
         seconds = time.monotonic() - begun
