@@ -1,9 +1,8 @@
 """Trains and scores the laptop-size models and writes docs/results.md: `python benchmarks/laptop_results.py`.
 
-For every source and seed: `tamedit train SOURCE --scale laptop --seed S --threads 1 --out runs/…` (one thread: the same numbers on any
-number of cores), then `tamedit evaluate … --json`. A result
-that exists under results/laptop/ is not computed again, so the command can be stopped and continued. `--table-only` computes
-nothing.
+For every source and seed: `tamedit train SOURCE --scale laptop --seed S --threads 1 --out runs/…` (one thread: the same
+numbers on any number of cores), then `tamedit evaluate … --json`. A result that exists under results/laptop/ is not computed
+again, so the command can be stopped and continued. `--table-only` computes nothing.
 """
 
 import argparse
