@@ -23,7 +23,7 @@ WIDTH, LENGTH, SLOPE, BIAS = 4, 3, 0.75, 30.0
 LIMIT = Maxima(condition=2.0, scale=0.5, shift=0.25, gate=0.5)
 
 
-def nearly(found: float | Tensor, stated: float, slack: float = 1e-6) -> None:
+def assert_nearly(found: float | Tensor, stated: float, slack: float = 1e-6) -> None:
     """found ≤ stated ≤ found · (1 + slack)."""
     assert float(found) <= stated * (1 + 1e-9)
     assert stated <= float(found) * (1 + slack)
@@ -86,9 +86,9 @@ def test_a_branch_with_tokens_of_the_largest_norm() -> None:
     assert branch.radius == pytest.approx(2 * (1.5 + 0.25)) == radius(WIDTH, LIMIT)
     for index, slack in ((0, GELU_SLOPE - 1), (2, 0.06)):  # the biases are not in the direction of the tokens
         found = math.hypot(mlp[index].weight.grad.norm(), mlp[index].bias.grad.norm())
-        nearly(found, backward.layers[f"it.mlp.{index}"], slack + 1e-3)
+        assert_nearly(found, backward.layers[f"it.mlp.{index}"], slack + 1e-3)
     whole = math.hypot(2.0, 1.0)  # of [ĉ, 1]
-    nearly(modulation_gradient(network, 1).norm(), shift * whole, GELU_SLOPE - 1 + 1e-3)
+    assert_nearly(modulation_gradient(network, 1).norm(), shift * whole, GELU_SLOPE - 1 + 1e-3)
     sent = network.blocks[0].adaln.projection  # type: ignore[union-attr]
     assert math.hypot(sent.weight.grad.norm(), sent.bias.grad.norm()) <= backward.layers["it.adaln.projection"]
 
@@ -97,7 +97,7 @@ def test_the_scale_with_tokens_of_one_large_entry() -> None:
     network = one_block()
     through(network, [3.0, -1.0, -1.0, -1.0], [1.0, 0.0, 0.0, 0.0])
     _, _, (scale, *_), _ = stated(network, math.sqrt(LENGTH), spread=math.sqrt(3))
-    nearly(modulation_gradient(network, 0).norm(), scale * math.hypot(2.0, 1.0), GELU_SLOPE - 1 + 1e-3)
+    assert_nearly(modulation_gradient(network, 0).norm(), scale * math.hypot(2.0, 1.0), GELU_SLOPE - 1 + 1e-3)
 
 
 def test_the_gate_with_a_constant_sublayer() -> None:
@@ -109,8 +109,8 @@ def test_the_gate_with_a_constant_sublayer() -> None:
     through(network, [1.0, 1.0, -1.0, -1.0], [1.0, 0.0, 0.0, 0.0])
     _, backward, (_, _, gate, *_), branch = stated(network, math.sqrt(LENGTH), spread=1.0)
     assert branch.sublayer.output == pytest.approx(math.sqrt(39))
-    nearly(modulation_gradient(network, 2).norm(), gate * math.hypot(2.0, 1.0))
-    nearly(mlp[2].bias.grad.norm(), backward.layers["it.mlp.2"])  # nothing but the bias has a gradient
+    assert_nearly(modulation_gradient(network, 2).norm(), gate * math.hypot(2.0, 1.0))
+    assert_nearly(mlp[2].bias.grad.norm(), backward.layers["it.mlp.2"])  # nothing but the bias has a gradient
 
 
 def test_the_condition_receives_what_the_modulation_sends() -> None:
@@ -125,7 +125,7 @@ def test_the_condition_receives_what_the_modulation_sends() -> None:
     block(torch.randn(1, LENGTH, WIDTH).double(), condition)[..., 0].sum().backward()
     _, backward, _, _ = stated(network, math.sqrt(LENGTH), spread=1.0)
     assert condition.grad is not None
-    nearly(condition.grad.norm(), backward.condition)
+    assert_nearly(condition.grad.norm(), backward.condition)
 
 
 def test_the_jacobian_of_a_branch_is_reached_across_the_tokens() -> None:
@@ -136,7 +136,7 @@ def test_the_jacobian_of_a_branch_is_reached_across_the_tokens() -> None:
     assert state == pytest.approx(
         above.norm().item() * branch.jacobian, rel=1e-12
     )  # the attention is off: its factor is 1
-    nearly(through_it.norm(), above.norm().item() * branch.jacobian, GELU_SLOPE - 1 + 1e-3)
+    assert_nearly(through_it.norm(), above.norm().item() * branch.jacobian, GELU_SLOPE - 1 + 1e-3)
 
 
 def test_every_part_of_the_softmax_mix() -> None:
@@ -154,7 +154,7 @@ def test_every_part_of_the_softmax_mix() -> None:
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
             jacobian = torch.autograd.functional.jacobian(lambda x: F.scaled_dot_product_attention(*x), mix)
         found = torch.linalg.matrix_norm(jacobian.reshape(2 * length, -1), ord=2)
-        nearly(found, slope, slack - 1)
+        assert_nearly(found, slope, slack - 1)
 
 
 def test_attention_to_one_token_multiplies_its_value() -> None:
@@ -166,7 +166,7 @@ def test_attention_to_one_token_multiplies_its_value() -> None:
     jacobian = torch.autograd.functional.jacobian(lambda v: F.scaled_dot_product_attention(query, key, v), value)
     attention.query_key_value.weight.data.zero_()
     stated_slope = AttentionNorms.of(attention, length).slope(1.0)
-    nearly(torch.linalg.matrix_norm(jacobian.reshape(2 * length, -1), ord=2), stated_slope)
+    assert_nearly(torch.linalg.matrix_norm(jacobian.reshape(2 * length, -1), ord=2), stated_slope)
 
 
 def test_attention_over_one_token_is_linear() -> None:
@@ -180,15 +180,15 @@ def test_attention_over_one_token_is_linear() -> None:
     token = torch.tensor([[[5.0, 0.0]]], dtype=torch.float64)
     most = AttentionNorms.of(attention, 1).at(5.0)
     jacobian = torch.autograd.functional.jacobian(attention, token).reshape(2, 2)
-    nearly(torch.linalg.matrix_norm(jacobian, ord=2), most.lipschitz)
+    assert_nearly(torch.linalg.matrix_norm(jacobian, ord=2), most.lipschitz)
     answer = attention(token)
-    nearly(answer.detach().norm(), most.output)
-    nearly(answer.detach().abs().max(), most.entry)
+    assert_nearly(answer.detach().norm(), most.output)
+    assert_nearly(answer.detach().abs().max(), most.entry)
     answer[0, 0, 0].backward()
     for name, part in (("query_key_value", layer), ("output", sent)):
         assert part.weight.grad is not None
         assert part.bias.grad is not None
-        nearly(math.hypot(part.weight.grad.norm(), part.bias.grad.norm()), most.layers[f"attention.{name}"])
+        assert_nearly(math.hypot(part.weight.grad.norm(), part.bias.grad.norm()), most.layers[f"attention.{name}"])
 
 
 def test_the_layers_of_the_condition_encoder() -> None:
@@ -205,7 +205,7 @@ def test_the_layers_of_the_condition_encoder() -> None:
     for index, slack in ((0, SILU_SLOPE - 1), (2, 0.0)):
         layer = encoder.layers[index]
         found = math.hypot(layer.weight.grad.norm(), layer.bias.grad.norm())  # type: ignore[arg-type, union-attr]
-        nearly(found, gains[f"layers.{index}"], slack + 1e-6)
+        assert_nearly(found, gains[f"layers.{index}"], slack + 1e-6)
 
 
 def test_the_way_from_the_loss_to_the_inputs() -> None:
@@ -227,9 +227,9 @@ def test_the_way_from_the_loss_to_the_inputs() -> None:
     answer = propagate(NetworkNorms.of(network), given, [Maxima(1e-9, 1e-9, 1e-9, 1e-9)] * 2)
     gradients = example.gradients(network)
     bias = gradients["context_input.bias"].norm() / math.sqrt(LENGTH)  # = ‖∂ℓ/∂h‖_F, as every step's is the same
-    nearly(bias, answer.state_gradients[0], 0.02)
-    nearly(gradients["noised_input.weight"].norm(), answer.layers["noised_input"], 0.02)
-    nearly(gradients["context_input.weight"].norm(), answer.layers["context_input"], 0.02)
+    assert_nearly(bias, answer.state_gradients[0], 0.02)
+    assert_nearly(gradients["noised_input.weight"].norm(), answer.layers["noised_input"], 0.02)
+    assert_nearly(gradients["context_input.weight"].norm(), answer.layers["context_input"], 0.02)
 
 
 @pytest.mark.parametrize(("layer", "slack"), [("output", 2.0), ("final_adaln", 12.0)])

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tamedit.diffusion.process import Process
-from tamedit.diffusion.sample import SamplerConfig, sample, starting_noise
+from tamedit.diffusion.sample import SamplerConfig, make_scheduler, sample, starting_noise
 from tamedit.model.dit import DiffusionTransformer, Prepared
 from tamedit.model.zoo import NetworkConfig
 from tamedit.windows.batch import Context
@@ -100,3 +100,21 @@ def test_antithetic_samples_are_pairs_and_sharpen_the_mean() -> None:
 
 def test_no_windows_is_no_error() -> None:
     assert sample(DiffusionTransformer(CONFIG), context(0), Process(), 3).shape == (0, 3, LENGTH, CHANNELS)
+
+
+def test_steps_uniform_in_time_would_halve_a_narrow_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Why the default solver's steps are uniform in log-SNR."""
+    from diffusers.schedulers.scheduling_dpmsolver_multistep import DPMSolverMultistepScheduler
+
+    process = Process()
+    network = ExactDenoiser(process, 0.5, 0.1)
+    config = SamplerConfig(antithetic=False, rows=4096)
+    good = sample(network, context(2), process, 1000, config=config).std().item()
+    settings = dict(make_scheduler(process, "dpm++").config) | {"use_lu_lambdas": False}
+    monkeypatch.setattr(
+        "tamedit.diffusion.sample.make_scheduler",
+        lambda process, solver: DPMSolverMultistepScheduler.from_config(settings),
+    )
+    poor = sample(network, context(2), process, 1000, config=config).std().item()
+    assert good == pytest.approx(0.1, rel=0.03)
+    assert poor < 0.06
