@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,20 @@ def test_the_papers_units_are_named_as_not_covered(fleet: Series, tmp_path: Path
     train(split_by_time(fleet), config, tmp_path, speed=SPEED)
     gaps = json.loads((tmp_path / "model.json").read_text())["privacy"]["not_covered"]
     assert any("level and scale" in gap for gap in gaps)
+
+
+def test_examples_dropped_for_missing_readings_never_make_k_smaller(fleet: Series, tmp_path: Path) -> None:
+    """Every meter loses one week: the blocks are dropped, and a meter still counts as many examples as it could have."""
+    values = fleet.values.copy()
+    for first in fleet.offsets[:-1]:
+        values[first + 6 * 24 : first + 14 * 24] = np.nan
+    for name, series in {"whole": fleet, "torn": replace(fleet, values=values)}.items():
+        run(series, tmp_path / name, steps=1, unit="week")
+    whole, torn = (read_ledger(tmp_path / name) for name in ("whole", "torn"))
+    assert torn.segments[0].plan.examples < whole.segments[0].plan.examples
+    for unit in ("record", "day", "week", "series"):
+        assert torn.contribution(unit) == whole.contribution(unit)
+    assert whole.contribution("series").k > 1
 
 
 def test_an_empty_request_is_refused() -> None:

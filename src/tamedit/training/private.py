@@ -53,17 +53,17 @@ def week_phase(series: Series) -> np.ndarray:
     return np.asarray(seconds / series.frequency.total_seconds(), dtype=np.float64).astype(np.int64)
 
 
-def private_windows(series: Series, length: int, stride: int, privacy: Privacy) -> Windows:
+def private_windows(series: Series, length: int, stride: int, privacy: Privacy, least_present: float = 0.5) -> Windows:
     """The examples of a private run: blocks that hold whole units where they can, or the paper's overlapping windows."""
     if privacy.layout == "overlapping":
-        return cut(series, length, stride)
+        return cut(series, length, stride, least_present)
     if privacy.unit == "series":
-        return cut_blocks(series, length, None)
+        return cut_blocks(series, length, None, least_present=least_present)
     unit_rows = rows_of_unit(series, privacy.unit)
     if unit_rows is None:
-        return cut_blocks(series, length, length)
+        return cut_blocks(series, length, length, least_present=least_present)
     block = max(unit_rows, -(-length // unit_rows) * unit_rows)  # whole units, at least a window
-    return cut_blocks(series, length, block, align=unit_rows, phase=week_phase(series))
+    return cut_blocks(series, length, block, align=unit_rows, phase=week_phase(series), least_present=least_present)
 
 
 def account_units(
@@ -145,7 +145,9 @@ def open_budget(
     privacy, training = config.privacy, config.training
     assert privacy is not None
     reach = CLEANING_REACH.get(config.source, 0)
-    accounted, refused = account_units(windows, windows.series, config.stride, privacy, reach)
+    # Which examples were dropped for missing readings is private: units are counted on the layout with all of them.
+    layout = private_windows(windows.series, config.window, config.stride, privacy, least_present=0.0)
+    accounted, refused = account_units(layout, windows.series, config.stride, privacy, reach)
     contribution = chosen_contribution(privacy.unit, accounted, refused)
     besides = [Mechanism(1.0, privacy.statistics_noise, statistics)] if statistics else []
     plan = privacy.plan(len(windows), training.batch_size, training.steps, contribution, config.seed, besides)
