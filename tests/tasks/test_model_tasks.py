@@ -21,18 +21,6 @@ def model(smoke_run: Path) -> Model:
     return Model.load(smoke_run, "cpu")
 
 
-@pytest.fixture(scope="module")
-def covariate_model() -> Model:
-    """A tiny model with a known covariate."""
-    return tame.fit(with_tariff(400), scale="smoke", steps=2, window=32, covariates=["tariff"])
-
-
-def with_tariff(hours: int) -> pd.DataFrame:
-    frame = tame.simulate(hours=hours, seed=5).frame()
-    frame["tariff"] = (np.arange(hours) % 24 > 18).astype(float)
-    return frame
-
-
 def meter(hours: int = 200, seed: int = 9) -> pd.DataFrame:
     """Readings in float32, which is what a model holds."""
     return tame.simulate(hours=hours, seed=seed).frame().ffill().bfill()
@@ -232,56 +220,6 @@ def test_a_year_of_hours_in_one_call(model: Model) -> None:
     assert len(filled) == 8760
     assert np.isfinite(filled.to_numpy()).all()
     np.testing.assert_array_equal(filled["kwh"][~missing], frame["kwh"][~missing])
-
-
-def test_known_covariates(covariate_model: Model, tmp_path: Path) -> None:
-    model, frame = covariate_model, with_tariff(424)
-    past, ahead = frame.iloc[:400], frame.iloc[400:]
-    expected = model.forecast(past, 24, samples=2, future=ahead, sampler=FAST)
-    assert expected.columns[0] == "kwh"
-    # By stamp, whatever the order and whatever else the table holds; by order without stamps.
-    shuffled = pd.concat([past, ahead]).sample(frac=1, random_state=0)
-    for future in (shuffled, shuffled.reset_index(), ahead.reset_index(drop=True)):
-        pd.testing.assert_frame_equal(model.forecast(past, 24, samples=2, future=future, sampler=FAST), expected)
-    text = ahead.reset_index().astype({"time": str})
-    pd.testing.assert_frame_equal(model.forecast(past, 24, samples=2, future=text, sampler=FAST), expected)
-    series = tame.read(past, targets=["kwh"], covariates=["tariff"])
-    pd.testing.assert_frame_equal(model.forecast(series, 24, samples=2, future=ahead, sampler=FAST), expected)
-    for wrong, word in (
-        (None, "tariff"),
-        (ahead.iloc[:5], "24 steps"),
-        (ahead.drop(columns="tariff"), "tariff"),
-        (ahead.assign(tariff=np.nan), "complete the table"),
-        (ahead.assign(tariff="high"), "where a number should be"),
-        (ahead.shift(freq="30min"), "24 steps"),
-        (ahead.reset_index().assign(time="soon"), "soon"),
-    ):
-        with pytest.raises(UserError, match=word):
-            model.forecast(past, 24, samples=2, future=wrong, sampler=FAST)
-    holed = past.copy()
-    holed.iloc[10:14, 0] = np.nan
-    assert np.isfinite(model.impute(holed, samples=2, sampler=FAST).to_numpy()).all()
-    with pytest.raises(UserError, match="needs the covariates tariff"):
-        model.generate(2)
-    with pytest.raises(UserError, match="covariates none and the model was trained with tariff"):
-        model.impute(np.ones((60, 1)))
-    reloaded = Model.load(model.save(tmp_path / "saved")[0].parent, "cpu")
-    pd.testing.assert_frame_equal(reloaded.forecast(past, 24, samples=2, future=ahead, sampler=FAST), expected)
-
-
-def test_future_covariates_of_several_meters(covariate_model: Model) -> None:
-    frames = []
-    for number, name in enumerate("ab"):
-        part = with_tariff(90).reset_index()
-        part["time"] += pd.Timedelta(hours=7 * number)
-        part.insert(0, "meter", name)
-        frames.append(part)
-    past = pd.concat([part.iloc[:80] for part in frames])
-    future = pd.concat([part.iloc[80:] for part in frames])
-    ahead = covariate_model.forecast(past, 10, samples=2, future=future, sampler=FAST)
-    assert list(ahead["time"]) == list(future["time"])
-    with pytest.raises(UserError, match="of meter 'b'"):
-        covariate_model.forecast(past, 10, samples=2, future=future[future["meter"] == "a"], sampler=FAST)
 
 
 def test_generate(model: Model) -> None:
