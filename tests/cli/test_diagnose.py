@@ -8,14 +8,10 @@ import numpy as np
 import pytest
 
 from tamedit.cli.main import main
-from tamedit.data.simulate import simulate
 from tamedit.diagnostics.record import read_record
 from tamedit.model.bounds import Bounds
-from tamedit.tasks.fit import load_split
-from tamedit.training.config import Speed
-from tamedit.training.fit import train
 from tamedit.training.folder import load_run
-from tamedit.training.recipe import REFERENCE, Reference, make_config
+from tamedit.training.recipe import REFERENCE, Reference
 
 FIGURES = ("gradient-norms", "clipping-factors", "loss-curves", "part-tails", "step-times")
 
@@ -30,32 +26,6 @@ def ask(
         main()
     out, err = capsys.readouterr()
     return int(ended.value.code or 0), out, err
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `plain`, `vanilla` and `aware`, trained on `meter.csv`."""
-    from tamedit.privacy.request import Privacy
-
-    place = tmp_path_factory.mktemp("runs")
-    meter = place / "meter.csv"
-    simulate(hours=900, seed=3).frame().to_csv(meter)
-    series, split = load_split(str(meter))
-    papers = Privacy(noise_multiplier=0.1, unit="window", layout="overlapping", test_only=True)
-    for name, privacy, bounds in (("plain", None, "off"), ("vanilla", papers, "off"), ("aware", papers, "medium")):
-        config = make_config(
-            series,
-            str(meter),
-            scale="smoke",
-            steps=10,
-            window=24,
-            size="tiny",
-            privacy=privacy,
-            bounds=bounds,
-            batch_size=16,
-        )
-        train(split, config, place / name, speed=Speed(threads=1, log_every=2, diagnose_every=1))
-    return place
 
 
 def test_tables_and_figures(
@@ -222,3 +192,53 @@ def test_a_file_that_is_no_reference_is_refused(
         code, _, err = ask(monkeypatch, capsys, "train", runs / "meter.csv", *options)
         assert code == 2
         assert "diagnose RUN --bounds" in err
+
+
+def number(tree: object, *keys: str) -> float:
+    """A finite number at a place in the JSON."""
+    for key in keys:
+        assert isinstance(tree, dict), keys
+        assert key in tree, keys
+        tree = tree[key]
+    assert isinstance(tree, float), keys
+    assert np.isfinite(tree), keys
+    return tree
+
+
+def test_every_diagnostic_of_the_specification_is_there(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SPEC section 9, name by name, each against the record itself."""
+    names = ("plain", "vanilla", "aware")
+    asked = ("diagnose", *(runs / name for name in names), "--out", tmp_path, "--json")
+    found = json.loads(ask(monkeypatch, capsys, *asked)[1])
+    rows = {name: read_record(runs / name).rows for name in names}
+    told = dict(zip(names, found["runs"], strict=True))
+    for name, run in told.items():
+        for which in ("total", "cond", "other"):
+            for share in (95, 99):
+                expected = np.quantile(rows[name][which].astype(np.float64), share / 100)
+                assert number(run, f"S_{which}", f"p{share}") == pytest.approx(expected)
+        seconds = read_record(runs / name).times["seconds"].astype(np.float64)
+        assert number(run, "step_time", "mean") == pytest.approx(seconds.mean())
+        assert number(run, "step_time", "p50") == pytest.approx(np.quantile(seconds, 0.5))
+        assert number(run, "step_time", "p90") == pytest.approx(np.quantile(seconds, 0.9))
+        assert number(run, "step_time", "ratio") == pytest.approx(
+            seconds.mean() / number(told["plain"], "step_time", "mean")
+        )
+    for name in ("vanilla", "aware"):
+        assert number(told[name], "p_clip") == pytest.approx((rows[name]["total"] > 1).mean())
+        eta = rows[name]["factor"].astype(np.float64)
+        assert number(told[name], "eta", "mean") == pytest.approx(eta.mean())
+        for share in (10, 50, 90, 99):
+            assert number(told[name], "eta", f"p{share}") == pytest.approx(np.quantile(eta, share / 100))
+    for which, norm in (("emp", "total"), ("cond", "cond")):
+        for share in ("p95", "p99"):
+            ratio = number(told["aware"], f"S_{norm}", share) / number(told["vanilla"], f"S_{norm}", share)
+            assert number(told["aware"], f"rho_{which}", share) == pytest.approx(ratio)
+        assert (
+            told["vanilla"][f"rho_{which}"] is told["plain"][f"rho_{which}"] is None
+        )  # a baseline has no ratio to itself
+    assert told["plain"]["p_clip"] is told["plain"]["eta"] is None  # clips nothing
+    for figure in ("gradient-norms", "loss-curves"):  # the first has ECDF and CCDF
+        assert str(tmp_path / f"{figure}.png") in found["files"]

@@ -1,13 +1,21 @@
 """`tamedit evaluate` as a user and as a program meet it."""
 
 import json
+import math
+import shutil
+import statistics
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tamedit.cli.main import main
+from tamedit.data.series import read
 from tamedit.evaluation.metrics import METRICS
+from tamedit.tasks.fit import load_split
+from tamedit.training.fit import train
+from tamedit.training.folder import load_run
 
 PROBABILISTIC = ("model", "free_probabilistic")
 
@@ -44,6 +52,135 @@ def test_json_has_every_metric_of_every_method_in_both_units(
                         low, high = scores["intervals"][name]
                         assert low <= scores[name] <= high
     assert result["bootstrap"] == {"resamples": 30, "block": 1, "level": 0.95}
+
+
+POINTS = ("point_MAE", "point_RMSE", "R2")
+SHARES_OF_LEVEL = ("point_MAPE", "MAPE_left_out", "WAPE", "CRPS_CSDI")  # original units alone: null in z-units
+DISTANCES = ("dist_KL", "dist_JS", "dist_WS", "dist_KS", "MMD", "temp_spec_dist")
+SAMPLES = ("coverage50", "coverage90", "width50", "width90")  # null for a single guess
+BASELINES = ("linear_interpolation", "seasonal_naive", "seasonal_mean", "free_fill", "free_probabilistic")
+HAVE_UNITS = ("point_MAE", "point_RMSE", "CRPS", "dist_WS", "width50", "width90")
+
+
+def test_every_metric_of_the_specification_is_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], smoke_run: Path
+) -> None:
+    """SPEC section 8, name by name, in both units, beside every free baseline."""
+    result = json.loads(ask(monkeypatch, capsys, smoke_run, "--samples", 4, "--windows", 6, "--json")[1])
+    assert result["mape_floor"] == 0.1
+    values = read(smoke_run.parent / "meter.csv").values
+    deviation = np.nanstd(values[: int(0.7 * len(values))].astype(np.float64))
+    for task in ("imputation", "forecast"):
+        assert set(result["tasks"][task]) == {"model", *BASELINES}
+        for method, units in result["tasks"][task].items():
+            z, original = units["z"], units["original"]
+            expected = {*POINTS, *SHARES_OF_LEVEL, *DISTANCES, *SAMPLES, "CRPS"}
+            for name in expected:
+                if name in SAMPLES and method not in PROBABILISTIC:
+                    assert z[name] is original[name] is None, (method, name)
+                    continue
+                assert math.isfinite(original[name]), (method, name)
+                if name in SHARES_OF_LEVEL:
+                    assert z[name] is None
+                elif name in HAVE_UNITS:
+                    assert original[name] == pytest.approx(deviation * z[name], rel=0.02), (method, name)
+                else:
+                    assert z[name] == pytest.approx(original[name], rel=1e-6), (method, name)
+
+
+@pytest.fixture(scope="module")
+def seeds(smoke_run: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The smoke run and two more with other seeds."""
+    config, _ = load_run(smoke_run)
+    _, split = load_split(config.source)
+    runs = [smoke_run]
+    for seed in (1, 2):
+        runs.append(tmp_path_factory.mktemp("seeds") / f"seed-{seed}")
+        train(split, config.model_copy(update={"seed": seed}), runs[-1])
+    return runs
+
+
+def test_seeds_combine_to_a_mean_and_a_t_interval(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seeds: list[Path]
+) -> None:
+    few = ("--samples", 4, "--windows", 6, "--resamples", 0, "--json")
+    single = [json.loads(ask(monkeypatch, capsys, run, *few)[1]) for run in seeds]
+    code, out, err = ask(monkeypatch, capsys, *seeds, *few)
+    assert (code, err) == (0, "")
+    result = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert result["seeds"] == [0, 1, 2]
+    assert result["runs"] == [str(run) for run in seeds]
+    assert result["interval"]["level"] == 0.95
+    assert result["results"] == single
+    student = 4.302652729749464  # t of 97.5 % with 2 degrees of freedom, from a table
+    spreads = []
+    for task, methods in result["tasks"].items():
+        for method, units in methods.items():
+            for unit, scores in units.items():
+                assert set(METRICS) <= set(scores)
+                for name, combined in scores.items():
+                    values = [one["tasks"][task][method][unit][name] for one in single]
+                    if None in values:
+                        assert combined is None
+                        continue
+                    half = student * statistics.stdev(values) / math.sqrt(3)
+                    assert combined["mean"] == pytest.approx(statistics.fmean(values))
+                    assert combined["half"] == pytest.approx(half, rel=1e-6, abs=1e-9)
+                    assert combined["high"] - combined["low"] == pytest.approx(2 * combined["half"], abs=1e-9)
+                    assert combined["seeds"] == 3
+                    spreads += [half] if (method, name) == ("model", "CRPS") else []
+    assert min(spreads) > 0  # the seeds do train three models
+
+
+def test_two_seeds_have_the_widest_interval(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seeds: list[Path]
+) -> None:
+    """With n = 2, t_{0.975, 1} = tan(0.475 π) and s / √2 = |a − b| / 2: half = 12.7062 |a − b| / 2."""
+    few = ("--samples", 4, "--windows", 4, "--resamples", 0, "--protocol", "csdi", "--json")
+    result = json.loads(ask(monkeypatch, capsys, *seeds[:2], *few)[1])
+    task = result["tasks"]["50 %"]["model"]["CRPS_CSDI"]
+    a, b = (one["tasks"]["50 %"]["model"]["CRPS_CSDI"] for one in result["results"])
+    assert task["half"] == pytest.approx(math.tan(0.475 * math.pi) * abs(a - b) / 2)
+    assert task["mean"] == pytest.approx((a + b) / 2)
+
+
+def test_tables_of_seeds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seeds: list[Path]
+) -> None:
+    few = ("--samples", 4, "--windows", 4)
+    code, out, err = ask(monkeypatch, capsys, *seeds, *few)
+    assert code == 0, err
+    assert "3 seeds: 0, 1, 2" in out
+    assert "±" in next(line for line in out.splitlines() if "this model" in line)
+    assert "±" not in next(line for line in out.splitlines() if "linear interpolation" in line)  # no seed changes it
+    assert "not private" in out
+    code, out, err = ask(monkeypatch, capsys, *seeds, *few, "--all")
+    assert code == 0, err
+    assert all(name in out for name in METRICS)
+    code, out, err = ask(monkeypatch, capsys, *seeds, *few, "--protocol", "csdi")
+    assert code == 0, err
+    assert "CRPS_CSDI" in out
+
+
+def test_runs_that_are_not_seeds_of_one_experiment_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seeds: list[Path], tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(seeds[1], other)
+    plain = json.loads((other / "run.json").read_text())
+    plain["training"]["learning_rate"] *= 2
+    plain["network"]["operator"] = "hard_clamp"
+    (other / "run.json").write_text(json.dumps(plain))
+    code, out, err = ask(monkeypatch, capsys, seeds[0], other)
+    assert (code, out) == (2, "")
+    assert "(network.operator, training.learning_rate)" in err
+    assert len(err.strip().splitlines()) == 1
+    code, out, err = ask(monkeypatch, capsys, seeds[0], seeds[1], seeds[0])
+    assert (code, out) == (2, "")
+    assert "same seed, 0" in err
+    code, _, err = ask(monkeypatch, capsys, seeds[0], tmp_path / "absent")
+    assert code == 2
+    assert "is not a run" in err
 
 
 def test_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], smoke_run: Path) -> None:

@@ -239,3 +239,29 @@ def test_constants_single_windows_and_zeros_give_numbers_or_nothing(windows: int
 def test_scores_compare_by_their_numbers() -> None:
     assert Scores({"CRPS": 1.0}) == Scores({"CRPS": 1.0})
     assert Scores({"CRPS": 1.0}).crps == 1.0
+
+
+@pytest.mark.parametrize("drawn", [1, 6])
+def test_every_metric_but_the_pooled_is_the_mean_of_its_channels_in_both_units(drawn: int) -> None:
+    rng = np.random.default_rng(5)
+    deviation, spread = np.array([0.5, 40.0]), np.array([1.0, 30.0])
+    truth = spread * (2 + rng.normal(size=(12, 16, 2)))
+    samples = spread * (2.3 + rng.normal(size=(12, drawn, 16, 2)))
+    hidden = rng.random((12, 16, 2)) < 0.4
+    options = {"probabilistic": drawn > 1, "independent_halves": drawn > 1}
+    whole = score(samples, truth, hidden, deviation, **options)
+    each = [
+        score(samples[..., k : k + 1], truth[..., k : k + 1], hidden[..., k : k + 1], deviation[k : k + 1], **options)
+        for k in range(2)
+    ]
+    compared = set()
+    for unit in (0, 1):
+        for name, metric in METRICS.items():
+            parts = [one[unit][name] for one in each]
+            # Which sample of a cell MMD takes is drawn anew for every channel: only of one sample it is the same.
+            if metric.pooled or None in parts or (name == "MMD" and drawn > 1):
+                continue
+            assert whole[unit][name] == pytest.approx(np.mean(parts), rel=1e-9), (unit, name)
+            compared.add(name)
+    left_out = {"R2", "CRPS_CSDI"} | ({"MMD"} if drawn > 1 else {"coverage50", "coverage90", "width50", "width90"})
+    assert compared == set(METRICS) - left_out

@@ -8,15 +8,8 @@ import typer
 
 from tamedit.cli import options
 from tamedit.errors import UserError
+from tamedit.evaluation.labels import LABELS
 
-LABELS = {
-    "model": "this model",
-    "free_probabilistic": "free fill + Gaussian",
-    "linear_interpolation": "linear interpolation",
-    "seasonal_naive": "seasonal naive",
-    "seasonal_mean": "seasonal mean",
-    "free_fill": "free fill",
-}
 GUESSES = {"linear_interpolation": "line", "seasonal_naive": "naive", "seasonal_mean": "mean", "free_fill": "fill"}
 PERCENT = {"point_MAPE", "MAPE_left_out", "WAPE", "coverage50", "coverage90"}
 
@@ -61,8 +54,8 @@ def show_all(evaluation: Any) -> None:
                 chosen = None
                 if known and metric.best != "neither":
                     chosen = (min if metric.best == "least" else max)(known, key=lambda method: known[method])
-                interval = "–" if ends is None else " … ".join(_number(metric.name, end) for end in ends)
-                best = "–" if chosen is None else f"{_number(metric.name, known[chosen])} {GUESSES[chosen]}"
+                interval = "–" if ends is None else " … ".join(shown(metric.name, end) for end in ends)
+                best = "–" if chosen is None else f"{shown(metric.name, known[chosen])} {GUESSES[chosen]}"
                 bar = scores["free_probabilistic"][metric.name]
                 if own is not None or bar is not None or known:
                     table.add_row(
@@ -104,7 +97,8 @@ def _what(evaluation: Any, task: str) -> str:
     return f"{task}: {hidden}"
 
 
-def _number(name: str, value: float) -> str:
+def shown(name: str, value: float) -> str:
+    """A metric as a table has it."""
     if name in PERCENT:
         return f"{value:.1%}"
     return f"{value:.1e}" if 0 < abs(value) < 1e-3 else f"{value:.4f}"
@@ -120,11 +114,13 @@ def _spread(value: float | None, ends: tuple[float, float] | None) -> str:
 def _cell(score: float | None, best: float | None, name: str = "") -> str:
     if score is None:
         return "–"
-    return f"[bold]{_number(name, score)}[/bold]" if score == best else _number(name, score)
+    return f"[bold]{shown(name, score)}[/bold]" if score == best else shown(name, score)
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(help="Folder made by `tamedit train`.")],
+    runs: Annotated[
+        list[Path], typer.Argument(help="Folder made by `tamedit train`; several that differ in the seed are combined.")
+    ],
     samples: Annotated[int, typer.Option("--samples", help="Samples a window.", min=4)] = 20,
     horizon: Annotated[
         int | None, typer.Option("--horizon", help="Steps to forecast (a season if not given).", min=1)
@@ -141,17 +137,10 @@ def evaluate(
     as_json: options.AsJson = False,
 ) -> None:
     """Score a model on its test split: RMSE, MAE, CRPS and the honesty of its intervals, beside the free baselines."""
-    from tamedit.evaluation.evaluate import evaluate as score
-    from tamedit.evaluation.protocols import evaluate_protocol
-    from tamedit.tasks.fit import load_split
-    from tamedit.tasks.model import Model
-    from tamedit.training.folder import load_run
+    from tamedit.evaluation.seeds import over_runs, seeds_of
 
     if protocol is not None and everything:
         raise UserError("--all and --protocol exclude each other: a protocol has its own metrics; leave one out.")
-    model = Model.load(run, device)
-    config, facts = load_run(run)
-    _, split = load_split(config.source, **facts.reading)
     shared: dict[str, Any] = {
         "samples": samples,
         "horizon": horizon,
@@ -159,18 +148,42 @@ def evaluate(
         "seed": seed,
         "resamples": resamples,
     }
-    result: Any
-    if protocol is None:
-        result = score(model, split, **shared)
+    if len(runs) == 1:
+        result = score(runs[0], protocol, device, shared)
+        if as_json:
+            typer.echo(json.dumps({"run": str(runs[0]), **result.to_dict()}, allow_nan=False))
+            return
+        if protocol is not None:
+            show_protocol(result)
+        elif everything:
+            show_all(result)
+        else:
+            show(result)
     else:
-        result = evaluate_protocol(model, split, protocol, source=config.source, **shared)
-    if as_json:
-        typer.echo(json.dumps({"run": str(run), **result.to_dict()}, allow_nan=False))
-        return
-    if protocol is not None:
-        show_protocol(result)
-    elif everything:
-        show_all(result)
-    else:
-        show(result)
+        from tamedit.cli.seeds_table import show_seeds
+
+        seeds = seeds_of(runs)
+        if not as_json:
+            shared["resamples"] = 0  # the table's intervals are those of the seeds
+        combined = over_runs({str(run): score(run, protocol, device, shared).to_dict() for run in runs}, seeds)
+        if as_json:
+            typer.echo(json.dumps(combined, allow_nan=False))
+            return
+        show_seeds(combined, everything)
     typer.echo("Computed from the test data without noise: not private.")
+
+
+def score(run: Path, protocol: str | None, device: str, shared: dict[str, Any]) -> Any:
+    """The scores of one run's model on its test split."""
+    from tamedit.evaluation.evaluate import evaluate as score_all
+    from tamedit.evaluation.protocols import evaluate_protocol
+    from tamedit.tasks.fit import load_split
+    from tamedit.tasks.model import Model
+    from tamedit.training.folder import load_run
+
+    model = Model.load(run, device)
+    config, facts = load_run(run)
+    _, split = load_split(config.source, **facts.reading)
+    if protocol is None:
+        return score_all(model, split, **shared)
+    return evaluate_protocol(model, split, protocol, source=config.source, **shared)

@@ -1,11 +1,11 @@
 """Several runs side by side: which is the baseline, which the unprivate one, and what the numbers say of each."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tamedit.diagnostics.record import Record, differences
+from tamedit.diagnostics.record import NORMS, Record, differences
 from tamedit.diagnostics.tails import Summary, reductions, slowdown, summarise
 from tamedit.errors import UserError
 from tamedit.training.recorder import STATEMENT
@@ -24,8 +24,15 @@ class Comparison:
         """One JSON object; a number that does not exist is null."""
         rows = []
         for number, (record, summary) in enumerate(zip(self.records, self.summaries, strict=True)):
-            row = {"run": str(record.folder), "label": record.label, "arm": record.arm, "clip": record.clip}
-            rows.append(row | summary.to_dict() | {"rho": self.rho(number), "time_ratio": self.time_ratio(number)})
+            row: dict[str, Any] = {
+                "run": str(record.folder),
+                "label": record.label,
+                "arm": record.arm,
+                "clip": record.clip,
+            }
+            rho, ratio = self.rho(number), self.time_ratio(number)
+            row |= summary.to_dict() | {"rho": rho, "time_ratio": ratio}
+            rows.append(row | paper_names(summary, rho, ratio))
         named = {"baseline": self.baseline, "plain": self.plain}
         who = {key: None if at is None else self.records[at].label for key, at in named.items()}
         return _json({"private": False, "statement": STATEMENT, **who, "notes": self.notes(), "runs": rows})
@@ -54,6 +61,23 @@ class Comparison:
                         "ρ compares unlike runs."
                     )
         return notes
+
+
+def paper_names(
+    summary: Summary, rho: dict[str, dict[str, float]] | None, time_ratio: dict[str, float] | None
+) -> dict[str, Any]:
+    """The same numbers once more, under the names that the paper's tables have."""
+    named: dict[str, Any] = {}
+    for which in NORMS:
+        tail = None if summary.norms is None else summary.norms[which]
+        named[f"S_{which}"] = None if tail is None else {"p95": tail.p95, "p99": tail.p99}
+    named |= {f"rho_{name}": None if rho is None else rho[name] for name in ("emp", "cond")}
+    clipping = None if summary.clipping is None else asdict(summary.clipping)
+    named["p_clip"] = None if clipping is None else clipping.pop("p_clip")
+    named["eta"] = clipping
+    ratio = None if time_ratio is None else time_ratio["mean"]
+    named["step_time"] = None if summary.time is None else asdict(summary.time) | {"ratio": ratio}
+    return named
 
 
 def compare(records: list[Record], baseline: Path | None = None) -> Comparison:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tamedit.errors import UserError
+from tamedit.evaluation.seeds import changed
 from tamedit.model.bounds import Bounds
 from tamedit.training.folder import load_run
 from tamedit.training.metrics import MetricsLog
@@ -109,16 +110,5 @@ def read_records(folders: Sequence[Path]) -> list[Record]:
 
 def differences(one: RunConfig, other: RunConfig) -> list[str]:
     """In what two runs differ besides the bounds: the paper compares arms that differ in nothing else."""
-    first, second = _flat(one.model_dump(mode="json")), _flat(other.model_dump(mode="json"))
     free = {"network.bounds", "network.operator"}
-    return sorted(key for key in first.keys() | second.keys() if key not in free and first.get(key) != second.get(key))
-
-
-def _flat(tree: dict[str, Any], before: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            found |= _flat(value, f"{before}{key}.")
-        else:
-            found[before + key] = value
-    return found
+    return [name for name in changed(one.model_dump(mode="json"), other.model_dump(mode="json")) if name not in free]
