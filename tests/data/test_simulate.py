@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 from tamedit.errors import UserError
 
@@ -84,3 +85,18 @@ def test_bad_arguments() -> None:
     for arguments in ({"meters": 0}, {"hours": 1}, {"spike_rate": 2.0}, {"outage_hours": 0.0}, {"start": "soon"}):
         with pytest.raises(UserError):
             simulate(**arguments)  # type: ignore[arg-type]
+
+
+def test_variety_spreads_the_homes_and_zero_changes_nothing() -> None:
+    plain, same = simulate(meters=60, hours=24 * 21, seed=2), simulate(meters=60, hours=24 * 21, seed=2, variety=0.0)
+    np.testing.assert_array_equal(plain.values, same.values)
+    varied = simulate(meters=60, hours=24 * 21, seed=2, variety=0.8)
+
+    def shapes(series: Series) -> np.ndarray:
+        """Log of the lowest decile over the mean of every meter: how much of the load never stops."""
+        loads = series.values.reshape(60, -1)
+        return np.log(np.nanquantile(loads, 0.1, axis=1) / np.nanmean(loads, axis=1))
+
+    assert shapes(varied).std() > 1.3 * shapes(plain).std()
+    with pytest.raises(UserError, match="variety"):
+        simulate(hours=100, variety=-1)

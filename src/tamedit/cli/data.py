@@ -58,13 +58,14 @@ def simulate(
     hours: Annotated[int, typer.Option(help="hours of each")] = 23_136,
     seed: Annotated[int, typer.Option(help="the same seed gives the same file")] = 0,
     start: Annotated[str, typer.Option(help="first day")] = "2023-01-01",
+    variety: Annotated[float, typer.Option(help="how far homes differ beyond the usual (0.6: a lot)")] = 0.0,
     as_json: Json = False,
 ) -> None:
     """Make up the load of households: realistic, and nobody's."""
     from tamedit.data.simulate import simulate as simulate_series
 
     _check_ending(out)
-    series = simulate_series(meters=meters, hours=hours, start=start, seed=seed)
+    series = simulate_series(meters=meters, hours=hours, start=start, seed=seed, variety=variety)
     _write(series, out)
     if as_json:
         typer.echo(json.dumps({"file": str(out), "meters": meters, "rows": len(series), "seed": seed}))

@@ -19,7 +19,7 @@ from tamedit.cli.progress import RunProgress
 from tamedit.data.series import Series, read
 from tamedit.data.simulate import simulate
 from tamedit.data.split import split_by_time
-from tamedit.diagnostics.plots import Band, bands
+from tamedit.diagnostics.plots import Band, bands, joined
 from tamedit.errors import UserError
 from tamedit.evaluation.baselines import BASELINES
 from tamedit.evaluation.evaluate import evaluate
@@ -138,8 +138,7 @@ def gap_panel(gaps: Series, truth: np.ndarray, filled: pd.DataFrame, home: int) 
     start = int(gaps.offsets[home])
     rows = slice(start, start + 2 * WEEK)
     drawn = np.isnan(gaps.values[rows, 0])
-    # One observed step on each side, so that the lines join.
-    wide = drawn | np.append(False, drawn[:-1]) | np.append(drawn[1:], False)
+    wide = joined(drawn)
     quantiles = {level: filled[name].to_numpy()[rows] for level, name in columns(gaps.targets[0]).items()}
     return Band(
         title=f"home {home + 1}: gaps of two days, six hours and every fifth hour, from {gaps.times[start]:%d %B %Y}",

@@ -17,6 +17,8 @@ from tamedit.cli.demo import demo
 from tamedit.cli.diagnose import diagnose
 from tamedit.cli.evaluate import evaluate
 from tamedit.cli.fill import forecast, generate, impute
+from tamedit.cli.report import report
+from tamedit.cli.reproduce import reproduce
 from tamedit.cli.train import train
 from tamedit.errors import UserError
 
@@ -29,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data_app, name="data", help="Named data sets, the simulator, and a look at a file.")
-for command in (train, impute, forecast, generate, evaluate, diagnose, account, calibrate, demo):
+for command in (train, impute, forecast, generate, evaluate, report, diagnose, account, calibrate, reproduce, demo):
     app.command()(command)
 
 

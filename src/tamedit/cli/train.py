@@ -29,7 +29,18 @@ def train(
     reference: Annotated[
         Path | None, typer.Option("--reference", help="Magnitudes that --bounds scales, from `diagnose --bounds`.")
     ] = None,
-    size: Annotated[str | None, typer.Option("--size", help="tiny, small, base or paper.")] = None,
+    init: Annotated[
+        Path | None,
+        typer.Option("--init", help="Begin from the model of this run, trained on public or simulated data."),
+    ] = None,
+    tune: Annotated[
+        str, typer.Option("--tune", help="With --init: all parameters, modulation, or low_rank corrections.")
+    ] = "all",
+    rank: Annotated[int, typer.Option("--rank", help="Of low_rank corrections.", min=1)] = 4,
+    init_is_public: Annotated[
+        bool, typer.Option("--init-is-public", help="A fact: the data of --init is public or simulated.")
+    ] = False,
+    size: Annotated[str | None, typer.Option("--size", help="tiny, mini, small, base or paper.")] = None,
     window: Annotated[int | None, typer.Option("--window", help="Steps in a window.", min=8)] = None,
     period: Annotated[
         int | None, typer.Option("--period", help="Steps in a season (24 for hourly data).", min=1)
@@ -122,10 +133,11 @@ def train(
         "scale": (scale, ("smoke", "laptop", "paper")),
         "bounds": (bounds, ("loose", "medium", "tight", "too_tight", "off")),
         "anchor": (anchor, ("seasonal", "none")),
+        "tune": (tune, ("all", "modulation", "low_rank")),
         "operator": (operator, ("tanh", "hard_clamp", "soft_clamp_band", "clamp_ste", "none")),
     }
     if size is not None:
-        choices["size"] = (size, ("tiny", "small", "base", "paper"))
+        choices["size"] = (size, ("tiny", "mini", "small", "base", "paper"))
     for name, (value, allowed) in choices.items():
         if value not in allowed:
             raise UserError(f"--{name} {value} is unknown; choose {', '.join(allowed)}.")
@@ -137,6 +149,17 @@ def train(
     from tamedit.training.folder import DataFacts
     from tamedit.training.recipe import Reference, make_config
 
+    initial = None
+    if init is not None:
+        from tamedit.training.start import load_initial_run
+
+        initial = load_initial_run(
+            init,
+            tuning=tune,  # type: ignore[arg-type]
+            rank=rank,
+            public=init_is_public,
+            private=privacy is not None,
+        )
     read_with = options.reading(time, identifier, targets, covariates, frequency, timezone)
     series, split = load_split(source, **read_with)
     config = make_config(
@@ -154,6 +177,7 @@ def train(
         privacy=privacy,
         batch_size=batch_size,
         reference=None if reference is None else Reference.load(reference, anchor, private=privacy is not None),
+        start=None if initial is None else initial.start,
     )
     options.say_notes(series.notes, as_json)
     facts = DataFacts(
@@ -166,7 +190,7 @@ def train(
     )
     speed = Speed(device=device, threads=threads, diagnose_every=diagnose_every)
     with RunProgress(quiet=as_json) as progress:
-        outcome = run(split, config, out, facts=facts, speed=speed, resume=resume, progress=progress)
+        outcome = run(split, config, out, facts=facts, speed=speed, resume=resume, progress=progress, initial=initial)
     if not outcome.finished:
         raise options.Stopped(
             f"stopped at step {outcome.step} of {config.training.steps}; continue with the same command and --resume."

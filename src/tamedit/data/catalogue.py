@@ -99,6 +99,8 @@ SOURCES: dict[str, Source] = {
     )
 }
 
+PUBLIC = ("etth1", "ettm1")  # these tell nothing about a person
+
 
 def source(name: str) -> Source:
     """The facts of a named data set."""

@@ -15,7 +15,8 @@ multiplied by autocorrelated noise. On top come rare spikes, negative glitches a
 have them. Meter i depends on the seed and on i alone, not on how many meters there are. The constants were set by hand.
 A first draft was compared with summary figures of the `ideal` homes (mean level, skew, autocorrelation) and four of them
 (base load, two weights of habits and appliances, heating) were moved towards those figures. So the simulator needs no data
-to run, but it is not independent of `ideal`: a study that pre-trains on it and tests on `ideal` has to say so.
+to run, but it is not independent of `ideal`: a study that pre-trains on it and tests on `ideal` has to say so. A fleet with
+`variety` draws those four anew for every meter, over a range that is wide beside how far they were moved.
 """
 
 from dataclasses import dataclass
@@ -52,13 +53,18 @@ def simulate(
     negative_rate: float = 2e-4,
     outage_rate: float = 2e-4,
     outage_hours: float = 10.0,
+    variety: float = 0.0,
 ) -> Series:
     """Hourly load of `meters` households in kWh; the default is one meter, 964 days up to 2025-08-22.
 
     Rates are per hour: of spikes, of negative glitches, and of outages that last `outage_hours` on average. With rate 0
-    nothing of the kind happens. One meter comes in the wide layout, several in the long one.
+    nothing of the kind happens. `variety` spreads what the constants fix: base load, habits, appliances and heating of every
+    meter are multiplied by log-normal factors with this deviation of the logarithm (0: none), for a fleet that a model may be
+    trained on before it meets homes that nobody has looked at. One meter comes in the wide layout, several in the long one.
     """
     _check(meters, hours, spike_rate, negative_rate, outage_rate)
+    if not 0 <= variety <= 2:
+        raise UserError(f"variety={variety} must lie between 0 and 2.")
     if outage_hours < 1:
         raise UserError(f"outage_hours={outage_hours} must be at least 1.")
     try:
@@ -70,7 +76,7 @@ def simulate(
     values = np.empty((meters, hours), dtype=np.float32)
     for meter in range(meters):
         generator = np.random.default_rng([seed, meter])
-        load = _load(generator, clock)
+        load = _load(generator, clock, variety)
         _disturb(load, generator, spike_rate, negative_rate)
         load[_outages(generator, hours, outage_rate, outage_hours)] = np.nan
         values[meter] = load
@@ -135,25 +141,32 @@ def _profiles(generator: np.random.Generator) -> np.ndarray:
     return np.stack([weekday, weekend])
 
 
-def _load(generator: np.random.Generator, clock: _Clock) -> np.ndarray:
+def _load(generator: np.random.Generator, clock: _Clock, variety: float = 0.0) -> np.ndarray:
     """One undisturbed meter, (T,) kWh an hour, above zero."""
+    standby, habits, busyness, warmth = np.exp(variety * generator.standard_normal(4)) if variety else np.ones(4)
     count, days = len(clock.hour), int(clock.day[-1]) + 1
     size = generator.lognormal(0.0, 0.45)
     profile = _profiles(generator)[clock.weekend.astype(int), clock.hour]
-    base = 0.095 * size**0.7 * generator.lognormal(0.0, 0.25) * np.exp(_autocorrelated(generator, days, 0.97, 0.12))
+    base = (
+        standby
+        * 0.095
+        * size**0.7
+        * generator.lognormal(0.0, 0.25)
+        * np.exp(_autocorrelated(generator, days, 0.97, 0.12))
+    )
     # The share of load that repeats from day to day differs: some homes run like clocks.
     regular = generator.beta(2, 4)
     season = 1 + generator.uniform(0.05, 0.35) * clock.winter
     busy = np.exp(_autocorrelated(generator, days, 0.5, 0.25) - 0.03)
     busy[_absent_days(generator, days)] = 0.0
     activity = busy[clock.day] * season * size
-    events = generator.poisson(np.minimum(0.45 * profile, 4.0))
+    events = generator.poisson(np.minimum(0.45 * busyness * profile, 4.0))
     appliances = generator.gamma(np.maximum(0.8 * events, 1e-9), 0.55) * (events > 0)
     spill = generator.uniform(0.15, 0.45)
     appliances[1:] = (1 - spill) * appliances[1:] + spill * appliances[:-1]
-    load = base[clock.day] + activity * (0.21 * regular * profile + (1 - regular) * appliances)
+    load = base[clock.day] + activity * (0.21 * habits * regular * profile + (1 - regular) * appliances)
     if generator.random() < 0.15:
-        heat = generator.uniform(0.015, 0.05) * size * clock.cold * (0.6 + 0.4 * np.minimum(profile, 2.0))
+        heat = warmth * generator.uniform(0.015, 0.05) * size * clock.cold * (0.6 + 0.4 * np.minimum(profile, 2.0))
         load += heat * np.where(busy[clock.day] > 0, 1.0, 0.4)
     noise = np.exp(_autocorrelated(generator, count, 0.6, 0.22))
     return np.asarray(load * noise + 0.01)

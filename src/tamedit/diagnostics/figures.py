@@ -38,18 +38,22 @@ def draw_all(comparison: Comparison, folder: Path) -> list[Path]:
 
 
 @contextmanager
-def figure(stem: Path, height: float, runs: dict[int, Record] | None = None) -> Iterator[tuple[Any, list[Path]]]:
-    """A figure and its two files; with runs (by their numbers), a legend of them above everything."""
+def figure(stem: Path, height: float, names: dict[int, str] | None = None) -> Iterator[tuple[Any, list[Path]]]:
+    """A figure and its two files; with names of runs (by their numbers), a legend of them above everything."""
     from matplotlib.lines import Line2D
 
     paths = [stem.with_name(stem.name + ending) for ending in (".png", ".svg")]
     with styled(height, *paths) as made:
         yield made, paths
-        if runs:
-            handles = [Line2D([], [], **run_style(number)) for number in runs]
-            names = [name_of(record) for record in runs.values()]
-            columns = max(1, min(len(names), 110 // (max(len(name) for name in names) + 8)))
-            made.legend(handles, names, loc="outside upper left", ncols=columns, fontsize=8, handlelength=2.4)
+        if names:
+            handles = [Line2D([], [], **run_style(number)) for number in names]
+            columns = max(1, min(len(names), 110 // (max(len(name) for name in names.values()) + 8)))
+            made.legend(handles, names.values(), loc="outside upper left", ncols=columns, fontsize=8, handlelength=2.4)
+
+
+def names_of(records: dict[int, Record]) -> dict[int, str]:
+    """What a legend calls the runs of a figure."""
+    return {number: name_of(record) for number, record in records.items()}
 
 
 def name_of(record: Record) -> str:
@@ -68,7 +72,7 @@ def quantile_curve(values: np.ndarray, tail: bool = False) -> tuple[np.ndarray, 
 def gradient_norms(comparison: Comparison, stem: Path) -> list[Path]:
     """ECDF above, CCDF below, of the three norms; the dotted line is C."""
     chosen = {at: record for at, record in enumerate(comparison.records) if len(record.rows)}
-    with figure(stem, 4.6, chosen) as (made, paths):
+    with figure(stem, 4.6, names_of(chosen)) as (made, paths):
         axes = made.subplots(2, 3, sharex="col")
         for column, which in enumerate(NORMS):
             below, beyond = axes[0, column], axes[1, column]
@@ -80,34 +84,35 @@ def gradient_norms(comparison: Comparison, stem: Path) -> list[Path]:
                     least = min(least, float(np.quantile(norms, 0.02)))
                     below.plot(*quantile_curve(norms), **run_style(number))
                     beyond.plot(*quantile_curve(norms, tail=True), **run_style(number))
-            for clip in {record.clip for record in comparison.records if record.clip} if which == "total" else ():
-                for axis in (below, beyond):
-                    axis.axvline(clip, color=INK, lw=0.8, ls=":")
-                below.annotate(
-                    "C",
-                    (clip, 1),
-                    xytext=(3, -2),
-                    textcoords="offset points",
-                    va="top",
-                    fontsize=8,
-                    annotation_clip=False,
-                )
+            clips = {record.clip for record in comparison.records if record.clip} if which == "total" else set()
+            finish_norms(below, beyond, least, clips)
             below.set_title(TITLES[which])
-            beyond.set(xscale="log", yscale="log", xlabel="norm of an example's gradient" if column == 1 else "")
-            if np.isfinite(least):
-                beyond.set_xlim(left=least)
-            log_axis(beyond.xaxis)
-            log_axis(beyond.yaxis)
+            beyond.set_xlabel("norm of an example's gradient" if column == 1 else "")
         axes[0, 0].set_ylabel("share below (ECDF)")
         axes[1, 0].set_ylabel("share above (CCDF)")
     return paths
+
+
+def finish_norms(below: Any, beyond: Any, least: float, clips: set[float]) -> None:
+    """Logarithmic axes from the `least` norm on for an ECDF and the CCDF under it, and a dotted line at every C."""
+    for clip in clips:
+        for axis in (below, beyond):
+            axis.axvline(clip, color=INK, lw=0.8, ls=":")
+        below.annotate(
+            "C", (clip, 1), xytext=(3, -2), textcoords="offset points", va="top", fontsize=8, annotation_clip=False
+        )
+    beyond.set(xscale="log", yscale="log")
+    if np.isfinite(least):
+        beyond.set_xlim(left=least)
+    log_axis(beyond.xaxis)
+    log_axis(beyond.yaxis)
 
 
 def clipping_factors(comparison: Comparison, stem: Path) -> list[Path]:
     """How far gradients are shortened, and how often."""
     pairs = enumerate(zip(comparison.records, comparison.summaries, strict=True))
     chosen = {at: record for at, (record, summary) in pairs if summary.clipping is not None}
-    with figure(stem, 2.7 + 0.12 * len(chosen), chosen) as (made, paths):
+    with figure(stem, 2.7 + 0.12 * len(chosen), names_of(chosen)) as (made, paths):
         left, right = made.subplots(1, 2, width_ratios=(1.6, 1))
         for place, (number, record) in enumerate(chosen.items()):
             own = comparison.summaries[number].clipping
@@ -133,10 +138,10 @@ def clipping_factors(comparison: Comparison, stem: Path) -> list[Path]:
 
 
 def loss_curves(comparison: Comparison, stem: Path) -> list[Path]:
-    """Training loss as logged, and its running median."""
+    """Training loss as logged, its running median, and the validation loss where it was measured."""
     chosen = {at: record for at, record in enumerate(comparison.records) if record.metrics}
-    with figure(stem, 2.9, chosen) as (made, paths):
-        axis = made.subplots()
+    with figure(stem, 2.9, names_of(chosen)) as (made, paths):
+        axis, label = made.subplots(), ""
         for number, record in chosen.items():
             rows = [(row["step"], row["loss"]) for row in record.metrics if np.isfinite(row.get("loss", np.nan))]
             if not rows:
@@ -144,8 +149,12 @@ def loss_curves(comparison: Comparison, stem: Path) -> list[Path]:
             steps, losses = np.array(rows).T
             style = run_style(number)
             axis.plot(steps, losses, color=style["color"], lw=0.6, alpha=0.3)
-            axis.plot(steps, running_median(losses, len(losses) // 20), **style)
-        axis.set(xlabel="step", ylabel="training loss", yscale="log")
+            axis.plot(steps, running_median(losses, len(losses) // 20), marker="." if len(steps) < 4 else "", **style)
+            seen = [(row["step"], row["validation_loss"]) for row in record.metrics if "validation_loss" in row]
+            if seen:
+                label = "circles: validation"
+                axis.plot(*np.array(seen).T, ls="", marker="o", ms=4.5, mfc="white", color=style["color"])
+        axis.set(xlabel="step", ylabel=f"training loss\n({label})" if label else "training loss", yscale="log")
         axis.margins(x=0.01)
         log_axis(axis.yaxis)
     return paths

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from tamedit.data.calendar import network_covariates
+from tamedit.data.catalogue import PUBLIC
 from tamedit.diffusion.process import Process
 from tamedit.errors import UserError
 from tamedit.model.adaln import BoundedAdaLNZero, Modulation
@@ -31,7 +32,6 @@ from tamedit.windows.examples import Examples
 
 QUANTITIES = ("condition", "scale", "shift", "gate")
 QUANTILES, REFERENCE_QUANTILE = (0.5, 0.9, 0.95, 0.99, 1.0), 0.99
-PUBLIC = ("etth1", "ettm1")  # named data sets that tell nothing about a person
 
 
 @contextmanager

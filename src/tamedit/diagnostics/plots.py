@@ -25,6 +25,7 @@ STYLE: Any = {
     "axes.titlelocation": "left",
     "legend.frameon": False,
     "svg.fonttype": "none",
+    "svg.hashsalt": "tamedit",  # the same figure, the same file
 }
 
 
@@ -55,7 +56,8 @@ def styled(height: float, *paths: Path) -> Iterator[Any]:
         yield figure
         for path in paths:
             with replacing(path) as temporary:
-                figure.savefig(temporary, format=path.suffix.lstrip("."), dpi=150)
+                kind = path.suffix.lstrip(".")
+                figure.savefig(temporary, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
 
 
 @contextmanager
@@ -116,14 +118,27 @@ def bands(panels: Sequence[Band], path: Path) -> Path:
             axis.set_title(panel.title)
             axis.set_ylabel(panel.unit)
             axis.margins(x=0.01)
-            _date_axis(axis)
+            date_axis(axis)
         axes[0].legend(
             ncols=6, loc="lower left", bbox_to_anchor=(-0.02, 1.14), fontsize=7.5, handlelength=1.4, columnspacing=1.0
         )
     return path
 
 
-def _date_axis(axis: Any) -> None:
+def joined(drawn: np.ndarray) -> np.ndarray:
+    """(T,) the drawn steps and one on each side of every run of them, so that lines meet what was observed."""
+    return drawn | np.append(False, drawn[:-1]) | np.append(drawn[1:], False)
+
+
+def plain(text: str, most: int = 60) -> str:
+    """A name as a figure may show it: one line, not too long, no formulas, nothing that SVG forbids."""
+    printable = "".join(letter if letter.isprintable() else " " for letter in text)
+    short = printable if len(printable) <= most else printable[: most - 1] + "…"
+    return short.replace("$", r"\$")
+
+
+def date_axis(axis: Any) -> None:
+    """Dates that do not run into each other."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     locator = AutoDateLocator(minticks=4, maxticks=8)

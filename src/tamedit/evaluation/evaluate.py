@@ -5,6 +5,7 @@ the same windows and the same masks. Numbers are in the data's units and in z-un
 standard deviation over the training split). They are computed from the data, so they are not private.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +21,10 @@ from tamedit.streams import example_keys
 from tamedit.tasks.model import Model
 from tamedit.windows.masks import MaskConfig, draw_masks, task_config
 
-__all__ = ["MOST_WINDOWS", "Evaluation", "Row", "evaluate", "pick_windows"]
+__all__ = ["MOST_WINDOWS", "Evaluation", "Row", "Watch", "evaluate", "pick_windows"]
 
 MOST_WINDOWS, RESAMPLES = 128, 1000
+Watch = Callable[[str, Trial, torch.Tensor, str, np.ndarray], None]  # task, trial, mask, method, its draws (B, S, L, K)
 NOTE = "Computed from the test data without noise: not private."
 
 
@@ -79,8 +81,12 @@ def evaluate(
     seed: int = 0,
     sampler: SamplerConfig | None = None,
     resamples: int = RESAMPLES,
+    watch: Watch | None = None,
 ) -> Evaluation:
-    """Score the model and every free baseline on the test split; `resamples` = 0 leaves out the intervals."""
+    """Score the model and every free baseline on the test split; `resamples` = 0 leaves out the intervals.
+
+    `watch` is shown what every method drew, so that a picture of it needs no second sampling.
+    """
     ahead = forecast_horizon(model, horizon)
     check_samples(samples)
     trial = Trial(model, split, windows)
@@ -94,6 +100,8 @@ def evaluate(
                 drawn, trial.truth, ~mask.numpy(), trial.deviation, probabilistic=probabilistic, weights=weights
             )
             rows.append(Row(task, method, z, original))
+            if watch is not None:
+                watch(task, trial, mask, method, drawn)
     return Evaluation(tuple(rows), len(trial.windows), samples, ahead, resamples, block)
 
 

@@ -19,6 +19,7 @@ at position p (S + 1) of the sorted samples, so that an ensemble that is right h
 however few its samples (from 19 on for 90 %).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,7 @@ import scoringrules
 from jaxtyping import Bool, Float, Int64
 
 PerCell = Float[np.ndarray, " N"]
+POINTS = (0.05, 0.25, 0.5, 0.75, 0.95)
 CSDI_LEVELS = np.arange(1, 20) / 20
 # By which power of the unit a statistic grows when the data do; those not named do not.
 DEGREES = {
@@ -78,8 +80,7 @@ def cell_statistics(cells: Cells, floor: Float[np.ndarray, " K"], *, independent
     if independent_halves and count < 4:
         raise ValueError(f"{count} samples in halves leave no two independent ones; draw at least 4")
     halves = np.split(cells.samples, 2, axis=1) if independent_halves and count % 2 == 0 else [cells.samples]
-    ordered = np.sort(cells.samples, axis=1)
-    ordered[np.isnan(ordered[:, -1])] = np.nan  # sorted to the end, a sample that is not a number would go unseen
+    ordered = in_order(cells.samples)
     low90, low50, median, high50, high90 = central(ordered)
     from_mean, absolute, magnitude = cells.samples.mean(axis=1) - truth, np.abs(median - truth), np.abs(truth)
     # An exact zero is never divided by, not even where a channel has no floor.
@@ -104,10 +105,17 @@ def cell_statistics(cells: Cells, floor: Float[np.ndarray, " K"], *, independent
     }
 
 
-def central(ordered: Float[np.ndarray, "N S"]) -> list[PerCell]:
-    """The 5, 25, 50, 75 and 95 % points at positions p (S + 1): numpy's method "weibull"."""
+def in_order(samples: Float[np.ndarray, "N S"]) -> Float[np.ndarray, "N S"]:
+    """The samples of every cell sorted; all NaN where one is."""
+    ordered = np.sort(samples, axis=1)
+    ordered[np.isnan(ordered[:, -1])] = np.nan  # sorted to the end, a sample that is not a number would go unseen
+    return ordered
+
+
+def central(ordered: Float[np.ndarray, "N S"], points: Sequence[float] = POINTS) -> list[PerCell]:
+    """The 5, 25, 50, 75 and 95 % points (or others) at positions p (S + 1): numpy's method "weibull"."""
     count = ordered.shape[1]
-    return [_at(ordered, level * (count + 1) - 1) for level in (0.05, 0.25, 0.5, 0.75, 0.95)]
+    return [_at(ordered, point * (count + 1) - 1) for point in points]
 
 
 def _at(ordered: Float[np.ndarray, "N S"], position: float) -> PerCell:

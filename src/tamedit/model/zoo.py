@@ -7,9 +7,10 @@ from pydantic import BaseModel, ConfigDict, PositiveInt, model_validator
 from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds, Operator
 
-Size = Literal["tiny", "small", "base", "paper"]
+Size = Literal["tiny", "mini", "small", "base", "paper"]
 SIZES: dict[str, dict[str, int]] = {
     "tiny": {"depth": 2, "width": 32, "heads": 2},
+    "mini": {"depth": 2, "width": 64, "heads": 4},
     "small": {"depth": 3, "width": 64, "heads": 4},
     "base": {"depth": 4, "width": 128, "heads": 8},
     "paper": {"depth": 8, "width": 256, "heads": 8},

@@ -17,6 +17,7 @@ from tamedit.training.fit import train
 from tamedit.training.folder import DataFacts
 from tamedit.training.loop import Progress
 from tamedit.training.recipe import RunConfig, Scale, Tightness, make_config
+from tamedit.training.start import Initial, load_initial_run
 from tamedit.windows.anchor import Anchor
 
 
@@ -57,6 +58,7 @@ def fit(
     upper: tuple[float, ...] | None = None,
     privacy: Privacy | None = None,
     batch_size: int | None = None,
+    init: Initial | str | Path | None = None,
     folder: str | Path | None = None,
     resume: bool = False,
     speed: Speed | None = None,
@@ -69,7 +71,8 @@ def fit(
     the last 15 % of every meter are kept for validation. `privacy` trains privately: `Privacy(epsilon=8, unit="day")`.
     `non_negative` states a public fact, that readings cannot be negative, so that no draw is; `typical_level` and
     `typical_scale` (one number a target) are public facts too, the units of what is generated from nothing; with the public
-    bounds `lower` and `upper` instead, a private run estimates them with noise, at the expense of its budget. `folder` keeps
+    bounds `lower` and `upper` instead, a private run estimates them with noise, at the expense of its budget. `init` is a run
+    to begin from, or `load_initial_run(run, tuning="low_rank", public=True)` to say more about it. `folder` keeps
     the run, so that it can be resumed; without it only the model is kept, in memory. `reading` goes to `tamedit.read`.
     """
     name = str(data) if isinstance(data, str | Path) else "data"
@@ -82,6 +85,9 @@ def fit(
             )
         series = frames.without_calendar(data if isinstance(data, Series) else read(data, **reading))
         split = split_by_time(series, (0.85, 0.15, 0.0))
+    initial = (
+        init if isinstance(init, Initial) or init is None else load_initial_run(Path(init), private=privacy is not None)
+    )
     config: RunConfig = make_config(
         series,
         name,
@@ -96,6 +102,7 @@ def fit(
         period=period,
         privacy=privacy,
         batch_size=batch_size,
+        start=None if initial is None else initial.start,
     )
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(folder) if folder is not None else Path(temporary) / "run"
@@ -107,7 +114,9 @@ def fit(
             lower=lower,
             upper=upper,
         )
-        outcome = train(split, config, place, facts=facts, speed=speed, resume=resume, progress=progress)
+        outcome = train(
+            split, config, place, facts=facts, speed=speed, resume=resume, progress=progress, initial=initial
+        )
         if not outcome.finished:
             if folder is None:
                 raise KeyboardInterrupt

@@ -18,6 +18,7 @@ class TrainingConfig(BaseModel):
     decay: Literal["constant", "cosine"] = "constant"
     ema: float = Field(0.999, ge=0, lt=1)
     validate_every: PositiveInt = 1000
+    noise_correction: bool = False  # take the noise's own bias out of Adam's second moment; for private runs
     select: Literal["last", "best"] = "last"  # which weights become the model; "best" looks at validation data
 
     def rate(self, step: int) -> float:

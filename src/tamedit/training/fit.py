@@ -14,6 +14,7 @@ from tamedit.data.sources import SOURCES
 from tamedit.data.split import Split
 from tamedit.errors import UserError
 from tamedit.model.dit import DiffusionTransformer
+from tamedit.model.tuning import folded, prepare, trained
 from tamedit.privacy.request import Privacy
 from tamedit.privacy.statement import Statement
 from tamedit.privacy.statistics import RELEASES
@@ -24,10 +25,12 @@ from tamedit.training.device import choose_device
 from tamedit.training.distributed import World, join_world
 from tamedit.training.folder import DataFacts, claim
 from tamedit.training.loop import CHECKPOINT, Outcome, Progress, Trainer
+from tamedit.training.optimizer import NoisyAdamW
 from tamedit.training.private import LOGGED, NOT_PRIVATE, Budget, PrivateGradients, open_budget, private_windows
 from tamedit.training.recipe import RunConfig
 from tamedit.training.recorder import Recorder
 from tamedit.training.source import PlainGradients, validation_loss
+from tamedit.training.start import Initial, check_fits
 from tamedit.training.units import make_scaling, private_scaling, wants_private_units
 from tamedit.windows.cut import Windows, cut
 from tamedit.windows.examples import Examples
@@ -42,8 +45,9 @@ def train(
     speed: Speed | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    initial: Initial | None = None,
 ) -> Outcome:
-    """Train, or continue, and leave a model in `folder` when the last step is done."""
+    """Train, or continue, and leave a model in `folder` when the last step is done. `initial`: the model of `config.start`."""
     speed, folder, facts, world = speed or Speed(), Path(folder), facts or DataFacts(), join_world()
     if speed.threads:
         torch.set_num_threads(speed.threads)
@@ -54,8 +58,7 @@ def train(
     if world.first:
         claim(folder, config, facts, resume)
     world.wait()
-    torch.manual_seed(purpose_seed(config.seed, "weights"))
-    network = DiffusionTransformer(config.network).to(device)
+    network = _network(config, initial).to(device)
     metrics = folder / NOT_PRIVATE / "metrics.jsonl" if private else None
     recorder = _recorder(folder, network, config, speed) if world.first else None
     trainer = Trainer(
@@ -81,14 +84,31 @@ def train(
         outcome = _run(trainer, network, examples, config, budget, world, recorder)
         if outcome.finished and world.first:
             said = Statement.of(budget.ledger.record) if budget and budget.ledger else Statement.without_privacy()
-            save_model(folder, describe(config, facts, split.train, scaling, said), trainer.weights())
+            save_model(folder, describe(config, facts, split.train, scaling, said), folded(trainer.weights()))
     world.wait()
     return outcome
 
 
+def _network(config: RunConfig, initial: Initial | None) -> DiffusionTransformer:
+    """A fresh network, or the initial model with what is not trained frozen."""
+    torch.manual_seed(purpose_seed(config.seed, "weights"))
+    network = DiffusionTransformer(config.network)
+    if config.start is None:
+        return network
+    if initial is None or initial.start != config.start:
+        raise UserError(f"This run begins from a model trained on {config.start.source}; name it again with --init.")
+    shape = config.network
+    check_fits(
+        initial, shape.target_channels, shape.covariate_channels, config.examples.anchor, config.process.prediction
+    )
+    network.load_state_dict(initial.weights)
+    prepare(network, config.start.tuning, config.start.rank)
+    return network
+
+
 def _recorder(folder: Path, network: DiffusionTransformer, config: RunConfig, speed: Speed) -> Recorder:
     """Keeps gradient norms and step times, apart from what may be released."""
-    privacy, names = config.privacy, [name for name, _ in network.named_parameters()]
+    privacy, names = config.privacy, list(trained(network))
     every = speed.recorded_every(privacy is not None)
     if privacy is None:
         return Recorder(folder / NOT_PRIVATE, names, every=every)
@@ -123,7 +143,8 @@ def _budget(
     """The open ledger of a private run, which knows what the guarantee will not cover."""
     estimated = wants_private_units(config, facts)
     warning = None if estimated else scaling.warning()
-    not_covered = [LOGGED, *([warning.rstrip(".")] if warning else [])]
+    before = [] if config.start is None else [config.start.sentence]
+    not_covered = [LOGGED, *([warning.rstrip(".")] if warning else []), *before]
     statistics = RELEASES if estimated else 0
     return open_budget(windows, config, folder, world=world, not_covered=not_covered, statistics=statistics)
 
@@ -142,6 +163,9 @@ def _run(
         if budget is None:
             size = config.training.batch_size
             return trainer.run(PlainGradients(network, examples, config.process, size, world, recorder))
+        if isinstance(trainer.optimizer, NoisyAdamW):
+            plan = budget.plan
+            trainer.optimizer.noise_variance = (plan.noise_standard_deviation / plan.divisor) ** 2
         until = budget.until(trainer.step)
         source = PrivateGradients(network, examples, config.process, budget, until, recorder=recorder)
         return trainer.run(source, until)

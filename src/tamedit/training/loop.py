@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import torch
 from torch import Tensor, nn
 
+from tamedit.model.tuning import trained
 from tamedit.training.checkpoint import State, load_state, optimizer_tensors, restore_optimizer, save_state
 from tamedit.training.config import Speed, TrainingConfig
 from tamedit.training.distributed import World
 from tamedit.training.ema import MovingAverage
 from tamedit.training.metrics import MetricsLog
+from tamedit.training.optimizer import make_optimizer
 
 CHECKPOINT = "checkpoint.safetensors"
 
@@ -103,10 +104,9 @@ class Trainer:
         self.speed = speed or Speed()
         self.validate = validate
         self.progress = progress or (lambda step, steps, numbers: None)
-        self.names = [name for name, _ in network.named_parameters()]
-        self.optimizer = torch.optim.AdamW(
-            network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, foreach=True
-        )
+        moving = trained(network)
+        self.names = list(moving)
+        self.optimizer = make_optimizer(moving.values(), config)
         self.average = MovingAverage(network, config.ema)
         self.best: dict[str, Tensor] = {}
         self.best_loss: float | None = None

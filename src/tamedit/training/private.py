@@ -17,6 +17,7 @@ from tamedit.data.series import Series
 from tamedit.diffusion.process import Process
 from tamedit.errors import UserError
 from tamedit.model.dit import DiffusionTransformer
+from tamedit.model.tuning import trained
 from tamedit.privacy.accountant import Mechanism
 from tamedit.privacy.engine import Engine
 from tamedit.privacy.ledger import Ledger, affordable_steps
@@ -204,7 +205,7 @@ class PrivateGradients:
         if self.world.first:
             self.noise.add_(sums, step=step)
         self.world.same_tensors(sums)
-        for name, parameter in self.network.named_parameters():
+        for name, parameter in trained(self.network).items():
             parameter.grad = result.sums[name].div_(self.plan.divisor)
         return self._numbers(step, result.losses, result.norms)
 

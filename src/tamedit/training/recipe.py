@@ -15,6 +15,7 @@ from tamedit.data.sources import SOURCES, Source
 from tamedit.diffusion.process import Process
 from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds, Operator
+from tamedit.model.tuning import Tuning
 from tamedit.model.zoo import SIZES, NetworkConfig, Tightness, tightened
 from tamedit.privacy.request import Privacy
 from tamedit.training.config import TrainingConfig
@@ -69,6 +70,25 @@ class Reference(BaseModel):
         return found.magnitudes
 
 
+class Start(BaseModel):
+    """What the initial weights are, and which parameters move on from there. Kept with the run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str  # what they were trained on
+    origin: Literal["public", "said to be public", "not public"]
+    digest: str  # of the weights
+    sizes: dict[str, int]  # depth, width, heads, mlp_ratio
+    tuning: Tuning = "all"
+    rank: PositiveInt = 4
+
+    @property
+    def sentence(self) -> str:
+        """For the statement: what is outside of the guarantee because it came before."""
+        claimed = "is public" if self.origin == "public" else "the user says is public or simulated"
+        return f"the data of the model that training began from ({self.source}), which {claimed}"
+
+
 class RunConfig(BaseModel):
     """Everything that decides a run; written to `run.json`, compared on resume."""
 
@@ -86,6 +106,7 @@ class RunConfig(BaseModel):
     process: Process
     training: TrainingConfig
     privacy: Privacy | None = None
+    start: Start | None = None  # None: at random
 
 
 def _training(scale: Scale, steps: int | None, paper_form: bool, private: bool) -> TrainingConfig:
@@ -123,10 +144,12 @@ def make_config(
     privacy: Privacy | None = None,
     batch_size: int | None = None,
     reference: Bounds | None = None,
+    start: Start | None = None,
 ) -> RunConfig:
     """The configuration of a run on `series`, from public facts about it and the caller's choices.
 
-    `reference` replaces the built-in magnitudes (C₀, Γ₀, B₀, A₀) that `bounds` scales.
+    `reference` replaces the built-in magnitudes (C₀, Γ₀, B₀, A₀) that `bounds` scales. `start` names the model that training
+    begins from (`training.start`), whose size the network then has.
     """
     if scale not in ("smoke", "laptop", "paper"):
         raise UserError(f"scale={scale!r} is unknown; choose smoke, laptop or paper.")
@@ -134,6 +157,10 @@ def make_config(
     season = period or series.period
     length = window or (known.window if known else default_window(series, season))
     paper_form = anchor == "none"
+    if size is not None and start is not None:
+        raise UserError(
+            f"size={size} and an initial model exclude each other: the model's own size stays; leave one out."
+        )
     size = size or {"smoke": "tiny", "laptop": "small", "paper": "paper"}[scale]
     if size not in SIZES:
         raise UserError(f"size={size!r} is unknown; choose one of {', '.join(SIZES)}.")
@@ -154,11 +181,12 @@ def make_config(
             length=length,
             operator=operator,
             bounds=(tightened(reference or REFERENCE[anchor], bounds),),
-            **SIZES[size],
+            **(SIZES[size] if start is None else start.sizes),
         ),
         process=Process(prediction="epsilon" if paper_form else "v"),
         training=training if batch_size is None else training.model_copy(update={"batch_size": batch_size}),
         privacy=privacy,
+        start=start,
     )
 
 

@@ -1,0 +1,43 @@
+"""`tamedit report`: everything about a run on one page that needs no network."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tamedit.cli import options
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="Folder made by `tamedit train`.")],
+    out: Annotated[Path | None, typer.Option("--out", help="HTML file to write (RUN/not-private/report.html).")] = None,
+    samples: Annotated[int, typer.Option("--samples", help="Samples a window.", min=4)] = 20,
+    windows: Annotated[int, typer.Option("--windows", help="Test windows at most.", min=1)] = 64,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    as_json: options.AsJson = False,
+) -> None:
+    """Write one HTML page: data, privacy, training, gradients, pictures, scores, calibration. The page is not private."""
+    from tamedit.report.findings import check_place, find
+    from tamedit.report.write import FILE, write_report
+    from tamedit.training.folder import load_run
+    from tamedit.training.private import NOT_PRIVATE
+
+    load_run(run)  # a folder that is no run is refused before a place in it is thought of
+    place = check_place(run / NOT_PRIVATE / FILE if out is None else out)
+    if not as_json:
+        typer.echo(f"Drawing {samples} samples for up to {windows} test windows, twice: gaps and forecasts …")
+    found = find(run, samples=samples, windows=windows, seed=seed, device=device)
+    write_report(found, place)
+    facts = {
+        "run": str(run),
+        **found.evaluation.to_dict(),
+        "reliability": {
+            task: {method: curve.to_dict() for (own, method), curve in found.curves.items() if own == task}
+            for task in ("imputation", "forecast")
+        },
+        "privacy": found.privacy,
+    }
+    if not as_json:
+        typer.echo("The page shows test data and measurements without noise: not private, not to leave with the model.")
+    options.wrote([place], as_json, **(facts if as_json else {}))

@@ -1,0 +1,163 @@
+"""Everything that a report shows, measured once: the data, the record of training, scores, and what was drawn."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from tamedit.data.describe import describe
+from tamedit.data.series import Series
+from tamedit.diagnostics.compare import Comparison, compare
+from tamedit.diagnostics.plots import Band, plain
+from tamedit.diagnostics.record import read_record
+from tamedit.errors import UserError
+from tamedit.evaluation.evaluate import RESAMPLES, Evaluation, evaluate
+from tamedit.evaluation.intervals import bootstrap_weights, usable_block
+from tamedit.evaluation.trial import Trial
+from tamedit.privacy.record import FILE_NAME as LEDGER
+from tamedit.privacy.record import read as read_ledger
+from tamedit.privacy.statement import side_by_side
+from tamedit.report.figures import clock, line_name, spread, window_band
+from tamedit.report.reliability import Curve, reliability
+from tamedit.tasks.fit import load_split
+from tamedit.tasks.model import Model
+from tamedit.training.folder import load_run
+from tamedit.training.private import NOT_PRIVATE
+from tamedit.training.recipe import RunConfig
+from tamedit.training.recorder import HEADER
+
+PICTURES = 3  # windows that are drawn for each task
+WINDOWS, SAMPLES = 64, 20
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What a report is made of."""
+
+    run: Path
+    model: Model
+    config: RunConfig
+    facts: dict[str, Any]  # of the whole series, from `describe`
+    test: Series
+    privacy: dict[str, Any]  # the statement as data
+    units: dict[str, dict[str, Any]]  # the same for every unit; empty without a ledger
+    comparison: Comparison | None  # of this run alone; None if it kept no record
+    evaluation: Evaluation
+    curves: dict[tuple[str, str], Curve]  # by task and method
+    bands: dict[str, list[Band]]  # by task
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return self.run.resolve().name
+
+
+def find(run: Path, *, samples: int = SAMPLES, windows: int = WINDOWS, seed: int = 0, device: str = "auto") -> Findings:
+    """Read a run's folder and put its model to the test."""
+    config, facts = load_run(run)
+    model = Model.load(run, device)
+    series, split = load_split(config.source, **facts.reading)
+    privacy, units = _privacy(run, model)
+    comparison = _record(run)
+    watcher = Watcher(seed)
+    evaluation = evaluate(model, split, samples=samples, windows=windows, seed=seed, watch=watcher)
+    return Findings(
+        run=Path(run),
+        model=model,
+        config=config,
+        facts=describe(series),
+        test=model.read(split.test),
+        privacy=privacy,
+        units=units,
+        comparison=comparison,
+        evaluation=evaluation,
+        curves=watcher.curves,
+        bands=watcher.bands,
+        seed=seed,
+    )
+
+
+def _privacy(run: Path, model: Model) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """The statement and ε for every unit, from the ledger; what `model.json` says where there is no ledger."""
+    said = dict(model.spec.privacy)
+    if not said.get("private") or not (Path(run) / LEDGER).is_file():
+        return said, {}
+    record = read_ledger(run)
+    units = side_by_side(record)
+    return units[record.segments[-1].plan.unit], units
+
+
+def _record(run: Path) -> Comparison | None:
+    """The run's own record of losses, times and gradients; None if its folder came without one."""
+    if not (Path(run) / NOT_PRIVATE / HEADER).is_file():
+        return None
+    record = read_record(run)
+    return compare([replace(record, label=plain(record.label))])
+
+
+@dataclass
+class Watcher:
+    """Looks on while every method is scored: keeps reliability curves, and pictures of a few windows.
+
+    The windows are spread evenly over the test part, never chosen by how good they look.
+    """
+
+    seed: int
+    curves: dict[tuple[str, str], Curve] = field(default_factory=dict)
+    bands: dict[str, list[Band]] = field(default_factory=dict)
+    _drawn: dict[int, np.ndarray] = field(default_factory=dict)  # the model's, of the windows to be shown
+
+    def __call__(self, task: str, trial: Trial, mask: torch.Tensor, method: str, drawn: np.ndarray) -> None:
+        hidden = ~mask.numpy()
+        if method in ("model", "free_probabilistic"):
+            count = len(trial.windows)
+            weights = bootstrap_weights(count, RESAMPLES, usable_block(count, trial.overlap), self.seed)
+            self.curves[task, method] = reliability(drawn, trial.truth, hidden, weights)
+        if method == "model":
+            self._drawn = {window: drawn[window] for window, _ in self._shown(trial, hidden)}
+        if method == "free_fill":
+            self.bands[task] = [
+                self._band(trial, hidden, window, channel, drawn[window, 0])
+                for window, channel in self._shown(trial, hidden)
+            ]
+
+    @staticmethod
+    def _shown(trial: Trial, hidden: np.ndarray) -> list[tuple[int, int]]:
+        """(window, channel) of the pictures: channels in turn, windows evenly over those that hide something known."""
+        channels = spread(trial.truth.shape[2], PICTURES)
+        known = (hidden & np.isfinite(trial.truth)).any(axis=1)  # (B, K)
+        shown = []
+        for number, at in enumerate((np.arange(PICTURES) + 0.5) / PICTURES):
+            channel = channels[number % len(channels)]
+            able = np.flatnonzero(known[:, channel])
+            if len(able):
+                shown.append((int(able[int(at * len(able))]), channel))
+        return list(dict.fromkeys(shown))
+
+    def _band(self, trial: Trial, hidden: np.ndarray, window: int, channel: int, fill: np.ndarray) -> Band:
+        series, start = trial.windows.series, int(trial.windows.starts[window])
+        times = clock(series)[start : start + trial.windows.length]
+        name = line_name(series, int(trial.windows.meter_of()[window]), channel)
+        return window_band(
+            f"{name}, from {times[0]:%d %B %Y, %H:%M}",
+            times,
+            trial.truth[window, :, channel],
+            hidden[window, :, channel],
+            self._drawn[window][:, :, channel],
+            fill[:, channel],
+            series.targets[channel],
+        )
+
+
+def check_place(out: Path) -> Path:
+    """Where the report goes, if a file can be there: said before the long work."""
+    if out.is_dir():
+        raise UserError(f"--out {out} is a folder; name a file, such as {out / 'report.html'}.")
+    for parent in out.parents:
+        if parent.exists():
+            if not parent.is_dir():
+                raise UserError(f"--out {out}: {parent} is a file and no folder; choose another place.")
+            break
+    return out

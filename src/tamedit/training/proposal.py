@@ -1,0 +1,146 @@
+"""How to spend a privacy budget: model, batch, steps and draws from public facts alone.
+
+A private step adds noise of deviation σC / B to the mean of B clipped gradients. Over T steps the gradients add up as T and
+the noise as √T, so that what training can learn is measured by
+
+    signal-to-noise = √T · B / σ(B, T)        σ: the noise that (ε, δ) asks for at sampling rate B / N and T steps
+
+For a fixed ε it grows with B and with T towards a limit, that of full batches, while the computing time grows as B · T. The
+proposal takes as many steps as keep nearly all of the signal-to-noise that the time allows: more steps are easier on the
+optimiser, larger batches on the noise.
+"""
+
+import math
+
+from pydantic import BaseModel, ConfigDict
+
+from tamedit.data.series import Series
+from tamedit.errors import UserError
+from tamedit.privacy.plan import calibrate
+from tamedit.privacy.request import Privacy
+from tamedit.training.private import CLEANING_REACH, account_units, chosen_contribution, private_windows
+from tamedit.windows.units import Neighbour
+
+SIZE, CLIP, LEARNING_RATE = "mini", 1.0, 1e-3
+STEPS = (40, 60, 90, 120, 180, 250, 350, 500)
+KEPT = 0.9  # of the best signal-to-noise that the time allows
+CELL_SECONDS = 2.2e-5  # one time step of one window in one gradient, size mini, one core
+SERIES_DRAWS = 4
+MINUTES, CORES = 10.0, 2
+
+
+class Proposal(BaseModel):
+    """What to train, and why. Every number follows from public facts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    size: str
+    batch_size: int
+    steps: int
+    draws: int
+    clip: float
+    noise_multiplier: float
+    learning_rate: float
+    epsilon: float
+    delta: float
+    examples: int
+    sampling_rate: float
+    signal_to_noise: float
+    share_of_limit: float  # of what full batches would give at this ε
+    minutes: float  # about
+    reasons: dict[str, str]
+
+    @property
+    def training(self) -> dict[str, float | int | str]:
+        """What it says about the optimiser."""
+        warmup, ema = max(self.steps // 12, 1), 1 - 6 / max(self.steps, 60)
+        return {
+            "steps": self.steps,
+            "batch_size": self.batch_size,
+            "learning_rate": self.learning_rate,
+            "warmup": warmup,
+            "ema": round(ema, 3),
+            "decay": "constant",
+        }
+
+
+def propose(
+    examples: int,
+    epsilon: float,
+    delta: float = 1e-5,
+    *,
+    unit: str = "week",
+    length: int = 168,
+    contributions: int = 1,
+    neighbour: Neighbour = "removal",
+    minutes: float = MINUTES,
+    cores: int = CORES,
+) -> Proposal:
+    """The plan for N examples, of which a unit of privacy touches k = `contributions`."""
+    if examples < 2:
+        raise UserError(f"{examples} is too few: give the number of units (home-weeks, homes), at least 2.")
+    draws = SERIES_DRAWS if unit == "series" else 1
+    affordable = minutes * 60 * cores / (length * CELL_SECONDS * draws)  # units' gradients
+
+    def noise(batch: int, steps: int, tolerance: float = 1e-2) -> float:
+        return calibrate(epsilon, batch / examples, steps, delta, contributions, neighbour, tolerance=tolerance)
+
+    choices = []
+    for steps in STEPS:
+        batch = int(min(examples, affordable / steps))
+        if batch >= 2:
+            choices.append((steps, batch, math.sqrt(steps) * batch / noise(batch, steps)))
+    if not choices:
+        raise UserError(
+            f"{minutes:g} minutes on {cores} cores are too few for windows of {length} steps; allow more with --minutes."
+        )
+    best = max(ratio for _, _, ratio in choices)
+    steps, batch, ratio = max(choice for choice in choices if choice[2] >= KEPT * best)
+    limit = examples / noise(examples, 1)
+    share = min(1.0, ratio / limit)
+    sigma = noise(batch, steps, tolerance=2e-4)
+    return Proposal(
+        size=SIZE,
+        batch_size=batch,
+        steps=steps,
+        draws=draws,
+        clip=CLIP,
+        noise_multiplier=sigma,
+        learning_rate=LEARNING_RATE,
+        epsilon=epsilon,
+        delta=delta,
+        examples=examples,
+        sampling_rate=batch / examples,
+        signal_to_noise=ratio,
+        share_of_limit=share,
+        minutes=steps * batch * draws * length * CELL_SECONDS / 60 / cores,
+        reasons={
+            "size": "few parameters: noise has √d times its deviation, d the number of trained parameters",
+            "batch_size": f"{batch} of {examples} a step: σ grows more slowly than the batch, so large batches drown the noise",
+            "steps": f"as many as keep {KEPT:.0%} of the signal-to-noise that {minutes:g} minutes on {cores} cores allow",
+            "draws": "several windows of a meter are averaged before clipping, since a meter has many"
+            if draws > 1
+            else "one window a block: a second one costs as much as a larger batch and gains less",
+            "clip": "nearly every gradient is longer than 1, so C only sets the units of the learning rate, which Adam undoes",
+            "noise_multiplier": f"the smallest σ with ε ≤ {epsilon:g} at δ = {delta:g} after {steps} steps",
+            "signal_to_noise": f"{share:.0%} of what full batches would give at this ε",
+        },
+    )
+
+
+def propose_for(series: Series, source: str, window: int, stride: int, privacy: Privacy) -> Proposal:
+    """The plan for the training part of a series: N and k are counted on its public layout."""
+    assert privacy.epsilon is not None
+    windows = private_windows(series, window, stride, privacy)
+    layout = private_windows(series, window, stride, privacy, least_present=0.0)
+    counted, refused = account_units(layout, series, stride, privacy, CLEANING_REACH.get(source, 0))
+    touched = chosen_contribution(privacy.unit, counted, refused)
+    return propose(
+        len(windows),
+        privacy.epsilon,
+        privacy.delta,
+        unit=privacy.unit,
+        length=window,
+        contributions=touched.k,
+        neighbour=touched.neighbour,
+    )

@@ -1,0 +1,75 @@
+"""The public stage: a model of simulated homes, so that private training need not begin at random.
+
+Nobody's data is in it, so it costs no privacy. The fleet is drawn with `variety`: homes that differ more from each other than
+real ones are likely to, because the model must not depend on how well the simulator's constants were guessed.
+"""
+
+from pathlib import Path
+
+from tamedit.data.series import Series
+from tamedit.data.simulate import simulate
+from tamedit.data.split import Split, split_by_meter
+from tamedit.model.bounds import Bounds, Operator
+from tamedit.training.config import Speed
+from tamedit.training.fit import train
+from tamedit.training.folder import DataFacts
+from tamedit.training.loop import Progress
+from tamedit.training.recipe import RunConfig, make_config
+from tamedit.training.start import Initial, load_initial_run
+from tamedit.windows.anchor import Anchor
+
+SOURCE = "simulated fleet"
+METERS, WEEKS, VARIETY, SEED = 400, 12, 0.6, 2024
+TYPICAL = 0.4  # kWh an hour
+FACTS = DataFacts(non_negative=True, typical_level=(TYPICAL,), typical_scale=(TYPICAL,))
+
+
+def fleet(meters: int = METERS, weeks: int = WEEKS) -> Series:
+    """The simulated homes of the public stage."""
+    return simulate(meters=meters, hours=weeks * 168, seed=SEED, variety=VARIETY)
+
+
+def public_config(
+    series: Series,
+    *,
+    anchor: Anchor = "seasonal",
+    bounds: Bounds | None = None,
+    operator: Operator = "tanh",
+    network: dict[str, int] | None = None,
+    steps: int = 1500,
+    batch_size: int = 64,
+    window: int = 168,
+) -> RunConfig:
+    """The configuration of the public stage; `network` overrides the size."""
+    config = make_config(series, SOURCE, anchor=anchor, bounds="off", operator=operator, window=window)
+    shape = config.network.model_dump() | (network or {}) | {"bounds": (bounds or Bounds(),)}
+    training = config.training.model_dump() | {
+        "steps": steps,
+        "batch_size": batch_size,
+        "learning_rate": 1e-3,
+        "decay": "cosine",
+        "warmup": max(steps // 15, 1),
+        "ema": 0.995,
+        "validate_every": steps,
+        "select": "last",
+    }
+    return RunConfig.model_validate(config.model_dump() | {"network": shape, "training": training})
+
+
+def split_fleet(series: Series) -> Split:
+    return split_by_meter(series, test_meters=max(1, len(series.meters) // 25), validation_share=0.1)
+
+
+def train_public(
+    config: RunConfig, series: Series, folder: Path, *, speed: Speed | None = None, progress: Progress | None = None
+) -> bool:
+    """Train the public stage in a folder, or continue it; whether it is finished."""
+    resume = (folder / "run.json").exists()
+    outcome = train(split_fleet(series), config, folder, facts=FACTS, speed=speed, resume=resume, progress=progress)
+    return outcome.finished
+
+
+def load_public(folder: Path) -> Initial:
+    """The finished public stage as a beginning. Simulated, so nobody has to vouch for it."""
+    initial = load_initial_run(folder, public=True)
+    return Initial(initial.start.model_copy(update={"origin": "public"}), initial.spec, initial.weights)

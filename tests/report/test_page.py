@@ -1,0 +1,204 @@
+"""What the page says: every section, the numbers of the evaluation, nothing of a name as markup, nothing fetched."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from reading import HOSTILE, Page
+
+from tamedit.data.series import Series, read
+from tamedit.evaluation.evaluate import evaluate
+from tamedit.evaluation.labels import LABELS
+from tamedit.privacy.record import read as read_ledger
+from tamedit.privacy.statement import side_by_side
+from tamedit.report.figures import embedded, profile, season, stretch
+from tamedit.report.findings import Findings, find
+from tamedit.report.numbers import percent, significant
+from tamedit.report.opening import privacy_section, top
+from tamedit.report.page import Html, tag
+from tamedit.report.training import gradient_section, training_section
+from tamedit.report.write import html
+from tamedit.tasks.fit import load_split
+from tamedit.tasks.model import Model
+from tamedit.training.folder import load_run
+
+SECTIONS = ["data", "privacy", "training", "gradients", "pictures", "scores", "calibration"]
+
+
+@pytest.fixture(scope="module", params=["plain", "private"])
+def page(request: pytest.FixtureRequest) -> Page:
+    return Page(request.getfixturevalue(f"{request.param}_page"))
+
+
+def test_every_section_is_there_and_the_contents_lead_to_it(page: Page) -> None:
+    assert list(page.sections) == SECTIONS
+    places = {own["id"] for _, own in page.tags if "id" in own}
+    links = [own["href"] for own in page.of("a")]
+    assert {f"#{name}" for name in SECTIONS} <= set(links)
+    assert {link.removeprefix("#") for link in links} <= places
+    assert "This report is not private." in page.words
+    assert "must not leave with the model" in page.words
+
+
+def test_figures_are_whole_and_have_words_beside_them(page: Page) -> None:
+    pictures = page.pictures()
+    assert len(pictures) >= 6
+    assert all(len(list(picture.iter())) > 20 for picture in pictures)
+    alts = [own["alt"] for own in page.of("img")]
+    assert all(len(alt) > 30 for alt in alts)
+    assert len(set(alts)) == len(alts)
+
+
+def test_nothing_is_fetched_and_nothing_runs(page: Page) -> None:
+    assert not page.of("script")
+    for name, own in page.tags:
+        assert not any(key.startswith("on") for key in own)
+        for key in ("src", "href", "srcset", "action", "style"):
+            assert name == "link" or own.get(key, "#").startswith(("#", "data:image/svg+xml"))
+    (link,) = page.of("link")
+    assert link == {"rel": "icon", "href": "data:,"}
+    (policy,) = (own["content"] for own in page.of("meta") if own.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'; img-src data:;")
+
+
+def test_every_table_names_its_units(page: Page) -> None:
+    for table in page.tables:
+        said = table.caption + " ".join(table.heads)
+        assert any(word in said.lower() for word in ("unit", "%", "meaning")), table.caption
+        assert all(len(row) == len(table.heads) for row in table.rows)
+
+
+def test_scores_are_those_of_the_evaluation(plain: Findings, plain_page: str, smoke_run: Path) -> None:
+    _, split = load_split(load_run(smoke_run)[0].source)
+    fresh = evaluate(Model.load(smoke_run, "cpu"), split, samples=20, windows=8)
+    assert fresh == plain.evaluation  # looking on changes nothing
+    tables = {table.caption: table for table in Page(plain_page).tables}
+    for task, name in (("imputation", "Gap filling"), ("forecast", "Forecast")):
+        for unit, said in (("z", "z-units"), ("original", "the data's units")):
+            table = tables[f"{name}, {said}; means over channels"]
+            assert [row[0] for row in table.rows] == list(LABELS.values())
+            for row, values, method in zip(table.rows, table.values, LABELS, strict=True):
+                own = getattr(fresh.of(task, method), unit)
+                wanted = [own.rmse, own.mae, own.crps] + [own.coverage50, own.coverage90] * (unit == "z")
+                assert values == [value for value in wanted if value is not None]
+                assert row[1].removeprefix("best").startswith(significant(own.rmse))
+                assert f"{significant(own.intervals['CRPS'][0])} to {significant(own.intervals['CRPS'][1])}" in row[3]
+            for column, metric in enumerate(("rmse", "mae", "crps"), 1):
+                least = min(getattr(getattr(fresh.of(task, method), unit), metric) for method in LABELS)
+                marked = [row[column] for row in table.rows if row[column].startswith("best")]
+                assert marked
+                assert all(cell.startswith("best" + significant(least)) for cell in marked)
+
+
+def test_calibration_is_the_curve(plain: Findings, plain_page: str) -> None:
+    (table,) = (one for one in Page(plain_page).tables if one.heads[0] == "Nominal level")
+    assert [row[0] for row in table.rows] == ["50 %", "80 %", "90 %"]
+    for level, values in zip((0.5, 0.8, 0.9), table.values, strict=True):
+        wanted = [
+            plain.curves[task, method].at(level)[0]
+            for task in ("imputation", "forecast")
+            for method in ("model", "free_probabilistic")
+        ]
+        assert values == wanted
+    said = Page(plain_page).sections["calibration"]
+    assert f"the 90 % intervals hold {percent(plain.curves['forecast', 'model'].at(0.9)[0])} % of the truth" in said
+
+
+def test_a_run_without_privacy_says_so(plain_page: str) -> None:
+    said = Page(plain_page).sections
+    assert "Trained without privacy" in said["privacy"]
+    assert "--epsilon" in said["privacy"]
+    assert "recorded no gradients" in said["gradients"]
+    assert "--diagnose-every N" in said["gradients"]
+
+
+def test_a_private_run_shows_its_statement_by_unit(private: Findings, private_page: str, private_run: Path) -> None:
+    said = Page(private_page).sections
+    units = side_by_side(read_ledger(private_run))
+    for line in units["day"]["statement"].splitlines():
+        assert line in said["privacy"]
+    (table,) = (one for one in Page(private_page).tables if one.caption.startswith("What the same training means"))
+    assert len(table.rows) == len(units)
+    for row, one in zip(table.rows, units.values(), strict=True):
+        assert row[-1] == one["reason"]
+        assert (row[2] == "–") == (one["epsilon"] is None)
+    assert "the run's own unit" in next(row[0] for row in table.rows if row[0].startswith("one day"))
+    assert "PLD" in said["privacy"]
+    assert "This report, and everything else in the folder not-private" in said["privacy"]
+    assert "clipping" in said["gradients"]
+    assert private.comparison.summaries[0].clipping is not None
+
+
+def test_names_from_the_data_never_become_markup(private_page: str) -> None:
+    page = Page(private_page)
+    assert not page.of("script")
+    assert not page.of("b")
+    assert not page.of("u")
+    assert HOSTILE in page.words
+    assert "Report of run $x$ <u>" in page.words
+    assert "a&b<i>.csv" in page.words
+    texts = ["".join(picture.itertext()) for picture in page.pictures()]
+    assert any(HOSTILE in text for text in texts)  # as letters, not as a formula
+    assert not any(element.tag.endswith(("script", "}b")) for picture in page.pictures() for element in picture.iter())
+
+
+def test_attributes_and_half_characters_are_escaped() -> None:
+    assert tag("img", alt='"><script>', src="data:,") == '<img alt="&quot;&gt;&lt;script&gt;" src="data:,">'
+    assert tag("p", "a < b", Html("<br>"), None) == "<p>a &lt; b<br></p>"
+    assert tag("p", "\udcff").encode() == b"<p>?</p>"
+
+
+def test_the_same_findings_make_the_same_page(plain: Findings, plain_page: str) -> None:
+    assert html(plain) == plain_page
+
+
+def test_a_folder_without_its_record_or_ledger_is_still_reported(private: Findings) -> None:
+    bare = replace(private, comparison=None, units={}, privacy=private.model.spec.privacy)
+    assert "no log of the training's losses" in Page(training_section(bare)).words
+    assert "recorded no gradients" in Page(gradient_section(bare)).words
+    said = Page(privacy_section(bare)).words
+    assert "ledger of this run is not in its folder" in said
+    assert "differentially private" in said
+
+
+def test_a_guarantee_that_means_nothing_is_called_so(private: Findings) -> None:
+    weak = json.loads(json.dumps(private.privacy))
+    weak["epsilon"]["headline"] = 60.0
+    assert "promises nothing" in Page(privacy_section(replace(private, privacy=weak))).words
+    tested = replace(private, privacy=private.privacy | {"test_only": True})
+    assert "can be computed from its seed" in Page(privacy_section(tested)).words
+    assert "a test run with a known seed" in Page(top(tested)).words
+
+
+def test_one_window_and_four_samples_are_enough(smoke_run: Path) -> None:
+    page = Page(html(find(smoke_run, samples=4, windows=1, device="cpu")))
+    assert "One window is too few" in page.sections["scores"]
+    assert [row[0] for row in page.tables[-1].rows] == ["50 %"]
+
+
+def every(step: str, rows: int, timezone: str | None = None) -> Series:
+    times = pd.date_range("2024-01-01", periods=rows, freq=step, tz=timezone)
+    return read(pd.DataFrame({"time": times, "x": np.arange(rows) % 5 + 1.0}), time="time")
+
+
+@pytest.mark.parametrize(
+    ("step", "rows", "label"),
+    [
+        ("15min", 900, "hour of the day"),
+        ("h", 400, "hour of the day"),
+        ("D", 400, "day of the week"),
+        ("MS", 60, "month of the year"),
+    ],
+)
+def test_data_of_any_rhythm_is_drawn(step: str, rows: int, label: str) -> None:
+    series = every(step, rows, "Europe/London" if step == "h" else None)
+    assert season(series)[1] == label
+    for draw in (stretch, profile):
+        assert embedded(lambda path, draw=draw: draw(series, path)).startswith("data:image/svg+xml;base64,")
+
+
+def test_without_a_season_there_is_no_profile() -> None:
+    assert season(every("3D", 100)) is None
