@@ -32,10 +32,11 @@ from tamedit.training.fit import train
 from tamedit.training.folder import READING, RUN, DataFacts
 from tamedit.training.loop import CHECKPOINT
 from tamedit.training.private import NOT_PRIVATE
+from tamedit.training.proposal import recommended
 from tamedit.training.recipe import make_config
 
 HOMES = {"smoke": 12, "laptop": 60}
-STEPS, BATCH = {"smoke": 60, "laptop": 250}, {"smoke": 16, "laptop": 96}
+MINUTES = 1.5  # of training at scale laptop, about, on two cores
 WEEKS = 26
 EPSILON, DELTA, UNIT = 8.0, 1e-5, "week"
 AVERAGE_HOME = (0.35,)  # kWh an hour, level and spread: 3.1 MWh a year, a national average and no secret
@@ -78,11 +79,10 @@ def run_demo(out: Path, scale: str, seed: int, non_negative: bool = True) -> lis
         series,
         str(table),
         scale=scale,  # type: ignore[arg-type]
-        steps=STEPS[scale],
-        batch_size=BATCH[scale],
         seed=seed,
         privacy=privacy,
     )
+    config = recommended(config, split.train, scale, [], minutes=MINUTES)  # type: ignore[arg-type]
     typer.echo(
         f"2/5  Training privately on the first 70 %: at most {config.training.steps} steps, "
         f"ε = {EPSILON:g} for each week of a home."

@@ -17,6 +17,7 @@ from tamedit.cli.demo import demo
 from tamedit.cli.diagnose import diagnose
 from tamedit.cli.evaluate import evaluate
 from tamedit.cli.fill import forecast, generate, impute
+from tamedit.cli.plan import plan
 from tamedit.cli.report import report
 from tamedit.cli.reproduce import reproduce
 from tamedit.cli.train import train
@@ -31,7 +32,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data_app, name="data", help="Named data sets, the simulator, and a look at a file.")
-for command in (train, impute, forecast, generate, evaluate, report, diagnose, account, calibrate, reproduce, demo):
+for command in (
+    train,
+    impute,
+    forecast,
+    generate,
+    evaluate,
+    report,
+    diagnose,
+    plan,
+    account,
+    calibrate,
+    reproduce,
+    demo,
+):
     app.command()(command)
 
 

@@ -30,8 +30,8 @@ def train(
         Path | None, typer.Option("--reference", help="Magnitudes that --bounds scales, from `diagnose --bounds`.")
     ] = None,
     init: Annotated[
-        Path | None,
-        typer.Option("--init", help="Begin from the model of this run, trained on public or simulated data."),
+        str | None,
+        typer.Option("--init", help="Begin from a run on public data, or `simulated`: from a model of made-up homes."),
     ] = None,
     tune: Annotated[
         str, typer.Option("--tune", help="With --init: all parameters, modulation, or low_rank corrections.")
@@ -65,8 +65,9 @@ def train(
         str, typer.Option("--clipping", help="flat, automatic or groups.", rich_help_panel=PRIVACY)
     ] = "flat",
     draws: Annotated[
-        int, typer.Option("--draws", help="Draws a unit, averaged before clipping.", min=1, rich_help_panel=PRIVACY)
-    ] = 1,
+        int | None,
+        typer.Option("--draws", help="Draws a unit, averaged before clipping.", min=1, rich_help_panel=PRIVACY),
+    ] = None,
     layout: Annotated[
         str, typer.Option("--layout", help="blocks, or the paper's overlapping windows.", rich_help_panel=PRIVACY)
     ] = "blocks",
@@ -124,7 +125,7 @@ def train(
             noise_multiplier=noise_multiplier,
             clip=clip,
             clipping=clipping,
-            draws=draws,
+            **({} if draws is None else {"draws": draws}),
             layout=layout,
             secure=secure,
             test_only=test_only,
@@ -142,26 +143,35 @@ def train(
         if value not in allowed:
             raise UserError(f"--{name} {value} is unknown; choose {', '.join(allowed)}.")
 
+    from tamedit.cli.begin import begin
     from tamedit.cli.progress import RunProgress
+    from tamedit.model.zoo import tightened
     from tamedit.tasks.fit import load_split
     from tamedit.training.config import Speed
     from tamedit.training.fit import train as run
     from tamedit.training.folder import DataFacts
-    from tamedit.training.recipe import Reference, make_config
+    from tamedit.training.proposal import recommended
+    from tamedit.training.recipe import REFERENCE, Reference, make_config
 
-    initial = None
-    if init is not None:
-        from tamedit.training.start import load_initial_run
-
-        initial = load_initial_run(
-            init,
-            tuning=tune,  # type: ignore[arg-type]
-            rank=rank,
-            public=init_is_public,
-            private=privacy is not None,
-        )
     read_with = options.reading(time, identifier, targets, covariates, frequency, timezone)
     series, split = load_split(source, **read_with)
+    magnitudes = None if reference is None else Reference.load(reference, anchor, private=privacy is not None)
+    speed = Speed(device=device, threads=threads, diagnose_every=diagnose_every)
+    initial = None
+    if init is not None:
+        initial = begin(
+            init,
+            out,
+            tuning=tune,  # type: ignore[arg-type]
+            rank=rank,
+            is_public=init_is_public,
+            private=privacy is not None,
+            anchor=anchor,  # type: ignore[arg-type]
+            limits=tightened(magnitudes or REFERENCE[anchor], bounds),
+            operator=operator,  # type: ignore[arg-type]
+            speed=speed,
+            quiet=as_json,
+        )
     config = make_config(
         series,
         source,
@@ -176,9 +186,12 @@ def train(
         period=period,
         privacy=privacy,
         batch_size=batch_size,
-        reference=None if reference is None else Reference.load(reference, anchor, private=privacy is not None),
+        reference=magnitudes,
         start=None if initial is None else initial.start,
     )
+    given = {"steps": steps, "batch_size": batch_size, "size": size}
+    named = [name for name, value in given.items() if value is not None]
+    config = recommended(config, split.train, scale, named)  # type: ignore[arg-type]
     options.say_notes(series.notes, as_json)
     facts = DataFacts(
         reading=read_with,
@@ -188,7 +201,6 @@ def train(
         lower=options.numbers("--lower", lower),
         upper=options.numbers("--upper", upper),
     )
-    speed = Speed(device=device, threads=threads, diagnose_every=diagnose_every)
     with RunProgress(quiet=as_json) as progress:
         outcome = run(split, config, out, facts=facts, speed=speed, resume=resume, progress=progress, initial=initial)
     if not outcome.finished:

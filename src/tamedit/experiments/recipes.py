@@ -84,7 +84,8 @@ PLAIN_STEPS: dict[Scale, dict[str, Any]] = {
     },
     "paper": {"steps": 6000, "batch_size": 96, "learning_rate": 1e-3, "decay": "cosine", "warmup": 300, "ema": 0.999},
 }
-PANEL_WINDOWS: dict[Scale, int] = {"smoke": 4, "laptop": 128, "paper": 512}
+PANEL_WINDOWS: dict[Scale, int] = {"smoke": 4, "laptop": 96, "paper": 512}
+PANEL_SAMPLES: dict[Scale, int] = {"smoke": 4, "laptop": 20, "paper": 100}  # a 90 % band needs 19 at least
 PUBLIC_STAGE: dict[Scale, dict[str, int]] = {
     "smoke": {"meters": 25, "weeks": 12, "steps": 2, "batch_size": 8},
     "laptop": {"meters": 400, "weeks": 12, "steps": 1500, "batch_size": 64},
@@ -98,7 +99,7 @@ def effort_of(cell: Cell, scale: Scale) -> Effort:
     if not is_panel(cell.source):
         return effort
     training = (PRIVATE_STEPS if cell.is_private else PLAIN_STEPS)[scale]
-    return replace(effort, training=training, windows=PANEL_WINDOWS[scale])
+    return replace(effort, training=training, windows=PANEL_WINDOWS[scale], samples=PANEL_SAMPLES[scale])
 
 
 def recipe(cell: Cell, scale: Scale, seed: int, series: Series) -> RunConfig:

@@ -16,6 +16,7 @@ from tamedit.training.config import Speed
 from tamedit.training.fit import train
 from tamedit.training.folder import DataFacts
 from tamedit.training.loop import Progress
+from tamedit.training.proposal import recommended
 from tamedit.training.recipe import RunConfig, Scale, Tightness, make_config
 from tamedit.training.start import Initial, load_initial_run
 from tamedit.windows.anchor import Anchor
@@ -104,6 +105,8 @@ def fit(
         batch_size=batch_size,
         start=None if initial is None else initial.start,
     )
+    given = {"steps": steps, "batch_size": batch_size, "size": size}
+    config = recommended(config, split.train, scale, [one for one, value in given.items() if value is not None])
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(folder) if folder is not None else Path(temporary) / "run"
         facts = DataFacts(

@@ -11,14 +11,17 @@ optimiser, larger batches on the noise.
 """
 
 import math
+from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
 
 from tamedit.data.series import Series
 from tamedit.errors import UserError
+from tamedit.model.zoo import SIZES
 from tamedit.privacy.plan import calibrate
 from tamedit.privacy.request import Privacy
 from tamedit.training.private import CLEANING_REACH, account_units, chosen_contribution, private_windows
+from tamedit.training.recipe import RunConfig, Scale
 from tamedit.windows.units import Neighbour
 
 SIZE, CLIP, LEARNING_RATE = "mini", 1.0, 1e-3
@@ -128,7 +131,42 @@ def propose(
     )
 
 
-def propose_for(series: Series, source: str, window: int, stride: int, privacy: Privacy) -> Proposal:
+def recommended(
+    config: RunConfig, train: Series, scale: Scale, given: Sequence[str], minutes: float = MINUTES
+) -> RunConfig:
+    """The configuration with the proposal for everything that the user has not `given` (steps, batch_size, size).
+
+    For private runs with a budget, in blocks, at scale `laptop`; any other configuration comes back as it is.
+    """
+    privacy = config.privacy
+    if privacy is None or privacy.epsilon is None or privacy.noise_multiplier is not None:
+        return config
+    if scale != "laptop" or privacy.layout != "blocks":
+        return config
+    found = propose_for(train, config.source, config.window, config.stride, privacy, minutes=minutes)
+    training = config.training.model_dump() | {
+        name: value for name, value in found.training.items() if name not in given
+    }
+    training["warmup"] = min(training["warmup"], max(training["steps"] // 10, 1))
+    network = config.network.model_dump()
+    if "size" not in given and config.start is None:
+        network |= SIZES[found.size]
+    if "draws" not in privacy.model_fields_set:
+        privacy = privacy.model_copy(update={"draws": found.draws})
+    changed = {"training": training, "network": network, "privacy": privacy.model_dump()}
+    return RunConfig.model_validate(config.model_dump() | changed)
+
+
+def propose_for(
+    series: Series,
+    source: str,
+    window: int,
+    stride: int,
+    privacy: Privacy,
+    *,
+    minutes: float = MINUTES,
+    cores: int = CORES,
+) -> Proposal:
     """The plan for the training part of a series: N and k are counted on its public layout."""
     assert privacy.epsilon is not None
     windows = private_windows(series, window, stride, privacy)
@@ -143,4 +181,6 @@ def propose_for(series: Series, source: str, window: int, stride: int, privacy: 
         length=window,
         contributions=touched.k,
         neighbour=touched.neighbour,
+        minutes=minutes,
+        cores=cores,
     )

@@ -6,10 +6,13 @@ real ones are likely to, because the model must not depend on how well the simul
 
 from pathlib import Path
 
+import numpy as np
+
 from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 from tamedit.data.split import Split, split_by_meter
 from tamedit.model.bounds import Bounds, Operator
+from tamedit.model.tuning import Tuning
 from tamedit.training.config import Speed
 from tamedit.training.fit import train
 from tamedit.training.folder import DataFacts
@@ -25,8 +28,10 @@ FACTS = DataFacts(non_negative=True, typical_level=(TYPICAL,), typical_scale=(TY
 
 
 def fleet(meters: int = METERS, weeks: int = WEEKS) -> Series:
-    """The simulated homes of the public stage."""
-    return simulate(meters=meters, hours=weeks * 168, seed=SEED, variety=VARIETY)
+    """The simulated homes of the public stage: some weeks of each, at any season of the year."""
+    year = simulate(meters=meters, hours=(52 + weeks) * 168, seed=SEED, variety=VARIETY)
+    starts = 168 * np.random.default_rng(SEED).integers(0, 52, meters)
+    return year.between(starts, starts + weeks * 168)
 
 
 def public_config(
@@ -69,7 +74,7 @@ def train_public(
     return outcome.finished
 
 
-def load_public(folder: Path) -> Initial:
+def load_public(folder: Path, *, tuning: Tuning = "all", rank: int = 4) -> Initial:
     """The finished public stage as a beginning. Simulated, so nobody has to vouch for it."""
-    initial = load_initial_run(folder, public=True)
+    initial = load_initial_run(folder, tuning=tuning, rank=rank, public=True)
     return Initial(initial.start.model_copy(update={"origin": "public"}), initial.spec, initial.weights)

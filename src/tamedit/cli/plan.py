@@ -1,0 +1,93 @@
+"""`tamedit plan`: how to spend a privacy budget, from public facts alone."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tamedit.cli import options
+from tamedit.errors import UserError
+
+if TYPE_CHECKING:
+    from tamedit.training.proposal import Proposal
+
+
+def plan(
+    source: Annotated[
+        str | None, typer.Argument(help="A named data set or a file, whose units are counted; or give --units.")
+    ] = None,
+    epsilon: Annotated[float, typer.Option("--epsilon", help="The budget.")] = 8.0,
+    delta: Annotated[float, typer.Option("--delta", help="δ of the guarantee.")] = 1e-5,
+    unit: Annotated[str, typer.Option("--unit", help="Whom it protects: record, day, week or series.")] = "week",
+    units: Annotated[
+        int | None, typer.Option("--units", help="Training examples: one a block (home-weeks) or one a meter (series).")
+    ] = None,
+    window: Annotated[int | None, typer.Option("--window", help="Steps in a window.", min=8)] = None,
+    minutes: Annotated[float, typer.Option("--minutes", help="Time for training, about.", min=0.1)] = 10.0,
+    cores: Annotated[int, typer.Option("--cores", help="Cores to train on.", min=1)] = 2,
+    time: options.Time = None,
+    identifier: options.Identifier = None,
+    targets: options.Targets = None,
+    covariates: options.Covariates = None,
+    frequency: options.Frequency = None,
+    timezone: options.Timezone = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Propose model, batch, steps and noise for a private run, and say why. Nothing is read but sizes and stamps."""
+    if (source is None) == (units is None):
+        raise UserError("Give either a data source or --units N, the number of training examples.")
+    if not epsilon > 0 or not 0 < delta < 1:
+        raise UserError(f"--epsilon {epsilon:g} must be positive and --delta {delta:g} between 0 and 1.")
+    from tamedit.privacy.request import Privacy
+    from tamedit.training.proposal import propose, propose_for
+
+    privacy = Privacy(epsilon=epsilon, delta=delta, unit=unit)
+    if units is not None:
+        found = propose(units, epsilon, delta, unit=unit, length=window or 168, minutes=minutes, cores=cores)
+    else:
+        from tamedit.tasks.fit import load_split
+        from tamedit.training.recipe import make_config
+
+        assert source is not None
+        series, split = load_split(
+            source, **options.reading(time, identifier, targets, covariates, frequency, timezone)
+        )
+        config = make_config(series, source, window=window, privacy=privacy)
+        found = propose_for(split.train, source, config.window, config.stride, privacy, minutes=minutes, cores=cores)
+    if as_json:
+        typer.echo(found.model_dump_json())
+        return
+    show(found, unit, source)
+
+
+def show(found: "Proposal", unit: str, source: str | None) -> None:
+    """The proposal with its reasons, and the command that follows it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(
+        title=f"(ε = {found.epsilon:g}, δ = {found.delta:g}) for a {unit}, {found.examples:,} examples",
+        title_justify="left",
+    )
+    table.add_column("what", no_wrap=True)
+    table.add_column("proposal", justify="right", no_wrap=True)
+    table.add_column("why")
+    labels = {
+        "size": "model size",
+        "batch_size": "batch B",
+        "steps": "steps T",
+        "draws": "draws a unit G",
+        "clip": "clipping C",
+        "noise_multiplier": "noise σ",
+        "signal_to_noise": "√T B / σ",
+    }
+    for name, label in labels.items():
+        value = getattr(found, name)
+        table.add_row(
+            label,
+            f"{value:,.3g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value,
+            found.reasons[name],
+        )
+    Console().print(table)
+    typer.echo(f"about {found.minutes:.0f} minutes; every number may be overridden.")
+    asked = f"--epsilon {found.epsilon:g} --delta {found.delta:g} --unit {unit}"
+    typer.echo(f"next: tamedit train {source or 'SOURCE'} {asked} --out runs/private")
