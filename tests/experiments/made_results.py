@@ -6,7 +6,7 @@ from typing import Any
 from tamedit.evaluation.metrics import METRICS
 from tamedit.experiments.cells import Cell
 from tamedit.experiments.measures import BASELINES, Runs
-from tamedit.experiments.recipes import EFFORT
+from tamedit.experiments.recipes import effort_of
 from tamedit.experiments.results import NUMBERS_VERSION, Result
 
 QUANTILES = [0.0, 0.25, 0.5, 0.9, 0.99, 0.999]
@@ -24,19 +24,23 @@ def result(
     seconds: float = 0.1,
     version: int = NUMBERS_VERSION,
 ) -> Result:
-    """A result whose numbers are all 1 but for those named: `model={"forecast point_RMSE": 2.0}`, `norms={"cond": 3.0}`."""
-    parsed, effort = Cell.parse(cell), EFFORT["laptop"]
+    """A result whose numbers are all 1 but for those named: `model={"forecast point_RMSE": 2.0}`, `norms={"cond": 3.0}`.
 
-    def scores(task: str, own: Mapping[str, float]) -> dict[str, Any]:
-        both = {name: own.get(f"{task} {name}", 1.0) for name in METRICS}
+    Of the free baselines one alone: `free={"seasonal_mean forecast CRPS": 0.5}`.
+    """
+    parsed = Cell.parse(cell)
+    effort = effort_of(parsed, "laptop")
+
+    def scores(task: str, own: Mapping[str, float], method: str = "model") -> dict[str, Any]:
+        both = {name: own.get(f"{method} {task} {name}", own.get(f"{task} {name}", 1.0)) for name in METRICS}
         return {"z": both, "original": both}
 
     tasks = {
-        task: {"model": scores(task, model or {}), **{method: scores(task, free or {}) for method in BASELINES}}
+        task: {"model": scores(task, model or {}), **{method: scores(task, free or {}, method) for method in BASELINES}}
         for task in ("imputation", "forecast")
     }
     tails = {which: (norms or {}).get(which, 1.0) for which in ("total", "cond", "other")}
-    private = parsed.arm != "non-dp"
+    private = parsed.is_private
     statistics = {name: (clipping or {}).get(name, 0.5) for name in ("p_clip", "mean", "p10", "p50", "p90", "p99")}
     return Result(
         cell=cell,

@@ -1,4 +1,4 @@
-"""`tamedit reproduce`: the paper's tables and figures, run by run, continued as often as it takes."""
+"""`tamedit reproduce`: the paper's tables and figures and the ε curve, run by run, continued as often as it takes."""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,8 @@ def reproduce(
     what: Annotated[
         str,
         typer.Argument(
-            help="all, a table or figure (tab:main-results-extended), or one cell (household/vanilla/sigma=0.1)."
+            help="all (of the paper), a table or figure (tab:main-results-extended), one cell (household/vanilla/sigma=0.1), "
+            "or, beyond the paper: curve (utility against ε on real homes), curve:fleet (simulated homes), heavy."
         ),
     ],
     scale: Annotated[str, typer.Option("--scale", help="smoke (seconds a run), laptop (minutes) or paper.")] = "laptop",
@@ -40,14 +41,15 @@ def reproduce(
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Reproduce the paper: make the runs that are missing, then write tables, figures and verdicts from the results."""
+    """Reproduce the paper: make the runs that are missing, then write tables, figures and verdicts from the results.
+
+    With curve or heavy: the runs and the page of what privacy costs where it protects someone.
+    """
     if scale not in ("smoke", "laptop", "paper"):
         raise UserError(f"--scale {scale} is unknown; choose smoke, laptop, paper.")
-    from tamedit.experiments.cells import Cell
     from tamedit.experiments.results import Job
-    from tamedit.experiments.tables import cells_of
 
-    cells = [Cell.parse(what).name] if "/" in what else cells_of(what, source=source)
+    cells = _cells(what, source)
     chosen = [seed] if seed is not None else list(range(seeds))
     jobs = [Job(cell=cell, scale=scale, seed=one) for one in chosen for cell in cells]  # type: ignore[arg-type]
     place = results / scale
@@ -60,11 +62,7 @@ def reproduce(
                 typer.echo(f"{job.command}{extra} --workers 1")
         return
     outcome = None if tables_only else _run(jobs, place, work / scale, workers, as_json)
-    written = []
-    if "/" not in what:
-        from tamedit.experiments.document import write_document
-
-        written = write_document(place, scale, out, source=source)  # type: ignore[arg-type]
+    written = _write(what, place, scale, out, source)
     facts: dict[str, Any] = {}
     if outcome is not None:
         facts = {"made": outcome.made, "skipped": outcome.skipped, "failed": outcome.failed}
@@ -75,6 +73,28 @@ def reproduce(
         raise UserError(
             f"{len(outcome.failed)} of {len(jobs)} runs failed; their reasons stand above, the same command tries again."
         )
+
+
+def _cells(what: str, source: str) -> list[str]:
+    """One cell, those of the ε curve, or those of the paper."""
+    from tamedit.experiments.cells import Cell
+    from tamedit.experiments.tables import cells_of
+    from tamedit.experiments.utility import is_utility, utility_cells
+
+    if "/" in what:
+        return [Cell.parse(what).name]
+    return utility_cells(what) if is_utility(what) else cells_of(what, source=source)
+
+
+def _write(what: str, results: Path, scale: Any, out: Path, source: str) -> list[Path]:
+    """The page that shows these runs: that of the ε curve, or that of the paper; one cell alone has none."""
+    from tamedit.experiments.document import write_document
+    from tamedit.experiments.utility import is_utility
+    from tamedit.experiments.utility_document import write_utility
+
+    if "/" in what:
+        return []
+    return write_utility(results, scale, out) if is_utility(what) else write_document(results, scale, out, source)
 
 
 def _run(jobs: list[Any], results: Path, work: Path, workers: int, quiet: bool) -> Any:

@@ -223,14 +223,14 @@ def _beats(runs: Runs, said: str, cells: list[tuple[str, str]]) -> Claim:
     for where, cell in cells:
         before = f"{where}, " if where else ""
         for task in ("imputation", "forecast"):
-            point = _ahead(runs, cell, task, "point_RMSE", BASELINES)
-            spread = _ahead(runs, cell, task, "CRPS", ("free_probabilistic",))
+            point = ahead(runs, cell, task, "point_RMSE", BASELINES)
+            spread = ahead(runs, cell, task, "CRPS", ("free_probabilistic",))
             checks.append(Check(f"{before}{task} RMSE, best free − run", point))
             checks.append(Check(f"{before}{task} CRPS, free probabilistic − run", spread))
     return Claim(said, "not in the paper", FREE_RULE, tuple(checks), beyond=True)
 
 
-def _ahead(runs: Runs, cell: str, task: str, name: str, methods: tuple[str, ...]) -> BySeed:
+def ahead(runs: Runs, cell: str, task: str, name: str, methods: tuple[str, ...]) -> BySeed:
     """The best of some free methods minus the run, by seed."""
     free = [runs.values(cell, metric(task, name, method)) for method in methods]
     seeds = set.intersection(*(set(own) for own in free))

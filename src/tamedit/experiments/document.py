@@ -70,7 +70,7 @@ def page_text(runs: Runs, scale: Scale, notes: str, source: str = SOURCES[0]) ->
             *(_figure_section(figure(label, source), runs) for label in FIGURES),
             "## Every comparison behind the verdicts\n",
             "Mean over seeds [95 % interval], number of seeds: outcome.\n",
-            *map(_details, [*claims, *free]),
+            *(claim.details() for claim in (*claims, *free)),
         ]
     )
 
@@ -111,11 +111,6 @@ def _span(shares: Sequence[float]) -> str:
         return NONE
     low, high = (f"{100 * value:.1f}".replace("-0.0", "0.0") for value in (min(shares), max(shares)))
     return f"{low} %" if low == high else f"{low} to {high} %"
-
-
-def _details(claim: Claim) -> str:
-    bullets = "\n".join(f"- {check.sentence()}" for check in claim.checks)
-    return f"<details><summary>{claim.title}: {claim.verdict}</summary>\n\n{bullets}\n\n</details>\n"
 
 
 def _table_section(label: str, runs: Runs, source: str) -> str:

@@ -47,14 +47,14 @@ def fill(table: Table, runs: Runs) -> tuple[Line, ...]:
 
 
 def _values(table: Table, row: Row, place: int, runs: Runs) -> BySeed | None:
-    """The numbers by seed; None where a baseline has no such number."""
+    """The numbers by seed; None where a baseline has no such number (no coverage of a single guess)."""
     column = table.columns[place]
     if row.cells:
         return runs.values(row.cells[place], column.measure)
     if column.measure.metric is None:
         return None
     cell = _any_cell(table, runs)
-    return runs.values(cell, column.measure.of_method(row.method)) if cell else {}
+    return runs.values(cell, column.measure.of_method(row.method)) or None if cell else {}
 
 
 def _any_cell(table: Table, runs: Runs) -> str | None:

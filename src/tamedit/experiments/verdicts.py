@@ -95,7 +95,8 @@ class Claim:
         return [check.effect for check in self.checks if check.effect is not None]
 
     @property
-    def verdict(self) -> str:
+    def unfinished(self) -> str:
+        """Why there is no verdict yet; empty if there is one."""
         outcomes = [check.outcome for check in self.checks]
         if "missing" in outcomes:
             there = len(outcomes) - outcomes.count("missing")
@@ -103,6 +104,13 @@ class Claim:
         if "few seeds" in outcomes:
             fewest = min(len(check.values) for check in self.checks)
             return f"not yet run with enough seeds ({fewest})"
+        return ""
+
+    @property
+    def verdict(self) -> str:
+        if self.unfinished:
+            return self.unfinished
+        outcomes = [check.outcome for check in self.checks]
         held = outcomes.count("holds")
         words = ("holds", "does not hold") if self.beyond else ("reproduced", "not reproduced")
         if held == len(outcomes):
@@ -120,6 +128,11 @@ class Claim:
         return ", ".join(
             f"{outcomes.count(one)} {few if one == 'few seeds' else one}" for one in order if one in outcomes
         )
+
+    def details(self) -> str:
+        """Every comparison with its numbers, folded away under the verdict (Markdown)."""
+        bullets = "\n".join(f"- {check.sentence()}" for check in self.checks)
+        return f"<details><summary>{self.title}: {self.verdict}</summary>\n\n{bullets}\n\n</details>\n"
 
 
 def less(said: str, runs: Runs, one: str, other: str, measure: Measure) -> Check:

@@ -1,0 +1,45 @@
+"""`tamedit plan`: a proposal from public facts, as a table and as JSON."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support import Run
+
+
+def test_units_alone_are_enough(run: Run) -> None:
+    code, out, _ = run("plan", "--units", 300, "--epsilon", 8, "--minutes", 1)
+    assert code == 0
+    assert "noise σ" in out
+    assert "next: tamedit train SOURCE --epsilon 8 --delta 1e-05 --unit week" in out
+    code, out, _ = run("plan", "--units", 300, "--epsilon", 8, "--minutes", 1, "--json")
+    found = json.loads(out)
+    assert (found["examples"], found["epsilon"], found["delta"]) == (300, 8.0, 1e-5)
+    assert found["sampling_rate"] == pytest.approx(found["batch_size"] / 300)
+    assert set(found["reasons"]) >= {"size", "batch_size", "steps", "draws", "clip", "noise_multiplier"}
+
+
+def test_a_file_is_counted(run: Run, tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet.csv"
+    assert run("data", "simulate", "--out", fleet, "--meters", 4, "--hours", 24 * 70)[0] == 0
+    code, out, _ = run("plan", fleet, "--unit", "series", "--minutes", 1, "--json")
+    assert code == 0
+    assert json.loads(out)["examples"] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "Give either a data source or --units"),
+        (["household", "--units", 10], "Give either a data source or --units"),
+        (["--units", 1], "at least 2"),
+        (["--units", 100, "--epsilon", -1], "must be positive"),
+        (["--units", 100, "--unit", "street"], "unit"),
+    ],
+)
+def test_mistakes_are_one_sentence(run: Run, arguments: list[object], sentence: str) -> None:
+    code, out, err = run("plan", *arguments)
+    assert code == 2
+    assert sentence in err
+    assert out == ""
+    assert len(err.strip().splitlines()) == 1

@@ -1,0 +1,147 @@
+"""The page of the ε curve is what the results say, and the committed page is what the committed results say."""
+
+import re
+from pathlib import Path
+
+import pytest
+from made_results import result
+
+from tamedit.experiments.cells import Cell
+from tamedit.experiments.measures import Runs
+from tamedit.experiments.render import markdown
+from tamedit.experiments.results import Result, save
+from tamedit.experiments.utility import all_cells, nonprivate, private, utility_cells
+from tamedit.experiments.utility_document import NOTES, PAGE, utility_text, write_utility
+from tamedit.experiments.utility_figure import draw_curve
+from tamedit.experiments.utility_tables import run_table
+
+ROOT = Path(__file__).parents[2]
+
+
+def plausible(name: str, seed: int) -> Result:
+    """A run whose error falls with ε, aware a little below vanilla."""
+    cell = Cell.parse(name)
+    cost = {"untuned": 0.28, "non-dp": 0.22}.get(cell.arm, 0.22 + 0.05 / (cell.epsilon or 1))
+    cost += 0.004 * (cell.tightness == "off") + 0.03 * (cell.anchor == "none") + 0.01 * (cell.unit == "series")
+    scatter = 0.0 if cell.arm == "untuned" else 0.001 * (seed - 1)
+    values = {f"{task} CRPS": cost + scatter + 0.01 * (task == "forecast") for task in ("imputation", "forecast")}
+    bands = {f"{task} coverage90": 0.9 for task in ("imputation", "forecast")}
+    free = {f"{task} CRPS": 0.31 for task in ("imputation", "forecast")}
+    return result(name, seed, model=values | bands, free=free)
+
+
+@pytest.fixture(scope="module")
+def whole() -> Runs:
+    return Runs({name: [plausible(name, seed) for seed in range(3)] for name in all_cells()})
+
+
+def test_a_row_says_its_unit_and_what_it_costs_for_others(whole: Runs) -> None:
+    text = markdown(run_table(utility_cells("curve"), whole, "ideal"), whole)
+    rows = text.splitlines()[2:]
+    assert rows[0].startswith("| aware | anchored | public model | 8 a home-week | 1,876 / 26,635 |")
+    assert rows[0].endswith("**0.226 ± 0.002** | 1.000 | **0.236 ± 0.002** | 90.00 % | 90.00 % | 3 |")
+    assert sum("a whole home" in line for line in rows) == 6
+    assert sum("∞, no unit protected" in line for line in rows) == 5
+    assert sum("0, no private data used" in line for line in rows) == 2
+    assert [line.split(" | ")[0] for line in rows if "(free)" in line] == [
+        "| linear interpolation (free)",
+        "| seasonal naive (free)",
+        "| seasonal mean (free)",
+        "| free fill (free)",
+        "| free fill + Gaussian (free)",
+    ]
+    heavy = markdown(run_table(utility_cells("heavy")[:10], whole, "ideal-heavy"), whole)
+    assert "| vanilla | paper's | random weights | 1,876 a window, σ = 0.1 | 1,876 / 26,635 |" in heavy
+    assert "σ = 0.1: ε = 1,876 for a window, 26,635 for a reading (δ = 1e-5)." in heavy
+
+
+def test_a_guess_without_a_band_has_no_coverage() -> None:
+    name = utility_cells("curve")[0]
+    one = result(name)
+    for task in one.evaluation["tasks"].values():
+        task["seasonal_naive"]["z"]["coverage90"] = None
+    text = markdown(run_table([name], Runs({name: [one]}), "ideal"), Runs({name: [one]}))
+    (line,) = (line for line in text.splitlines() if "seasonal naive" in line)
+    assert line.endswith("| 1.000 † | – | – | – |")
+
+
+def test_the_whole_page(whole: Runs) -> None:
+    text = utility_text(whole, "laptop", "This did not help.")
+    assert (
+        "26 of 26 cells of `curve` (78 runs), 26 of 26 cells of `curve:fleet` (78 runs), 20 of 20 cells of `heavy`"
+        in text
+    )
+    assert "not yet run" not in text.partition("## What it must show")[2].partition("| target")[2]
+    assert "(not run)" not in text
+    assert "## What was tried\n\nThis did not help.\n" in text
+    assert (
+        "- `ideal`, 11 pairs: 11 better.\n- `fleet`, 11 pairs: 11 better.\n- `ideal-heavy`, 5 pairs: 5 better." in text
+    )
+    assert "| aware | anchored | public model | 8 a home-week | 93 ± 0 % | 92 ± 0 % | 3 |" in text
+    assert "Not to be compared" not in text
+    assert utility_text(whole, "laptop", "This did not help.") == text
+
+
+def test_the_page_without_any_result() -> None:
+    text = utility_text(Runs({}), "laptop", "")
+    assert "0 of 26 cells of `curve` (0 runs)" in text
+    assert "## What was tried" not in text
+    assert "](" not in text, "nothing to show, no link"
+    assert text.count("\nnot yet run\n") == 3  # ideal, and both beds of heavy tails
+    assert "(`fleet`)" not in text
+
+
+def test_png_and_svg_of_the_curve(whole: Runs, tmp_path: Path) -> None:
+    png, svg = draw_curve(whole, "ideal", tmp_path)
+    assert (png.name, svg.name) == ("curve-ideal.png", "curve-ideal.svg")
+    assert png.read_bytes().startswith(b"\x89PNG")
+    text = svg.read_text(encoding="utf-8")
+    for said in (
+        "a home-week, anchored",
+        "a home-week, the paper",
+        "a whole home, anchored",
+        "DP-aware",
+        "free fill",
+        "∞",
+    ):
+        assert said in text
+    assert text.count("public model alone") == 2
+
+
+def test_a_curve_is_drawn_from_what_is_there(tmp_path: Path) -> None:
+    name = private("ideal", "vanilla", 3)
+    svg = draw_curve(Runs({name: [plausible(name, 0)]}), "ideal", tmp_path)[1].read_text(encoding="utf-8")
+    assert "a whole home" not in svg
+    assert "public model" not in svg
+    plain = nonprivate("ideal", "vanilla")
+    assert draw_curve(Runs({plain: [plausible(plain, 0)]}), "ideal", tmp_path / "none") == []
+
+
+def test_files_are_written_and_linked(tmp_path: Path) -> None:
+    for name in (private("ideal", "aware", 8), nonprivate("ideal", "aware")):
+        save(plausible(name, 0), tmp_path / "results")
+    out = tmp_path / "docs"
+    out.mkdir()
+    (out / NOTES).write_text("By hand.\n", encoding="utf-8")
+    paths = write_utility(tmp_path / "results", "laptop", out)
+    assert len(paths) == 3
+    assert all(path.exists() for path in paths)
+    text = (out / PAGE).read_text(encoding="utf-8")
+    assert "By hand." in text
+    assert "2 of 26 cells of `curve` (2 runs)" in text
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (out / target).exists(), target
+    before = {path: path.read_bytes() for path in paths}
+    write_utility(tmp_path / "results", "laptop", out)
+    assert {path: path.read_bytes() for path in paths} == before
+
+
+def test_the_committed_page_is_what_the_committed_results_say() -> None:
+    docs, results = ROOT / "docs", ROOT / "results" / "laptop"
+    if not (docs / PAGE).exists():
+        pytest.skip("no page was made yet")
+    notes = docs / NOTES
+    said = notes.read_text(encoding="utf-8") if notes.exists() else ""
+    remedy = "the page is older than the results: tamedit reproduce curve --tables --out docs"
+    runs = Runs.load(results, all_cells(), "laptop")
+    assert (docs / PAGE).read_text(encoding="utf-8") == utility_text(runs, "laptop", said), remedy
