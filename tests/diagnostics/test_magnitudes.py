@@ -86,3 +86,33 @@ def test_one_examples_vector_depends_on_it_alone(network: DiffusionTransformer, 
 def test_limits_must_be_given(network: DiffusionTransformer, examples: Examples, tmp_path: Path) -> None:
     with open_ledger(tmp_path) as ledger, pytest.raises(UserError, match="public limit"):
         private_reference_bounds(network, examples, Process(), limits=Bounds(), noise_multiplier=1.0, ledger=ledger)
+
+
+def test_every_block_has_its_own(tmp_path: Path) -> None:
+    from tamedit.diagnostics.magnitudes import measure_run
+    from tamedit.training.fit import train
+    from tamedit.training.recipe import make_config
+
+    series = simulate(hours=1200, seed=3)
+    table = tmp_path / "meter.csv"
+    series.frame().to_csv(table)
+    from tamedit.tasks.fit import load_split
+
+    series, split = load_split(str(table))
+    free = make_config(series, str(table), scale="smoke", steps=4, window=48, bounds="off")
+    train(split, free, tmp_path / "free")
+    reference = measure_run(tmp_path / "free", public=True)
+    assert len(reference.blocks) == free.network.depth + 1
+    assert all(own.condition == pytest.approx(reference.magnitudes.condition, rel=0.01) for own in reference.blocks)
+    for name in ("scale", "shift"):
+        values = [getattr(own, name) for own in reference.blocks]
+        assert min(values) <= getattr(reference.magnitudes, name) <= max(values)
+    assert len({own.scale for own in reference.blocks}) == len(reference.blocks), "blocks differ"
+    bounded = make_config(
+        series, str(table), scale="smoke", window=48, bounds="tight", reference=reference, by_block=True
+    )
+    assert bounded.network.bounds == tuple(own.scaled(0.75) for own in reference.blocks)
+    with pytest.raises(UserError, match="leave out --by-block"):
+        make_config(series, str(table), size="base", window=48, reference=reference, by_block=True)
+    with pytest.raises(UserError, match="--by-block needs --reference"):
+        make_config(series, str(table), window=48, by_block=True)

@@ -29,6 +29,9 @@ def train(
     reference: Annotated[
         Path | None, typer.Option("--reference", help="Magnitudes that --bounds scales, from `diagnose --bounds`.")
     ] = None,
+    by_block: Annotated[
+        bool, typer.Option("--by-block", help="With --reference: every block has bounds of its own.")
+    ] = False,
     init: Annotated[
         str | None,
         typer.Option("--init", help="Begin from a run on public data, or `simulated`: from a model of made-up homes."),
@@ -167,7 +170,7 @@ def train(
             is_public=init_is_public,
             private=privacy is not None,
             anchor=anchor,  # type: ignore[arg-type]
-            limits=tightened(magnitudes or REFERENCE[anchor], bounds),
+            limits=tightened(magnitudes.magnitudes if magnitudes else REFERENCE[anchor], bounds),
             operator=operator,  # type: ignore[arg-type]
             speed=speed,
             quiet=as_json,
@@ -187,6 +190,7 @@ def train(
         privacy=privacy,
         batch_size=batch_size,
         reference=magnitudes,
+        by_block=by_block,
         start=None if initial is None else initial.start,
     )
     given = {"steps": steps, "batch_size": batch_size, "size": size}

@@ -5,7 +5,7 @@ tightness presets scale. It is measured on simulated or public series, so that i
 noise, and then the ledger is charged.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -34,19 +34,26 @@ QUANTITIES = ("condition", "scale", "shift", "gate")
 QUANTILES, REFERENCE_QUANTILE = (0.5, 0.9, 0.95, 0.99, 1.0), 0.99
 
 
+Seen = dict[str, list[np.ndarray]]  # arrays of ‖c‖, |γ|, |β|, |α| by name
+
+
 @contextmanager
-def recorded(network: torch.nn.Module) -> Iterator[dict[str, list[np.ndarray]]]:
-    """Collects ‖c‖ and the modulations of every block while the network runs."""
-    seen: dict[str, list[np.ndarray]] = {name: [] for name in QUANTITIES}
+def recorded(network: torch.nn.Module) -> Iterator[list[Seen]]:
+    """Collects ‖c‖ and the modulations while the network runs: one entry a block, and the final layer's."""
+    parts = [part for part in network.modules() if isinstance(part, BoundedAdaLNZero)]
+    seen: list[Seen] = [{name: [] for name in QUANTITIES} for _ in parts]
 
-    def record(module: torch.nn.Module, inputs: tuple[Any, ...], output: tuple[Modulation, ...]) -> None:
-        seen["condition"].append(inputs[0].detach().norm(dim=-1).cpu().numpy())
-        for modulation in output:
-            for name, value in zip(QUANTITIES[1:], modulation, strict=True):
-                if value.any():  # the final layer has no gate: its zeros are no magnitudes
-                    seen[name].append(value.detach().abs().flatten().cpu().numpy())
+    def recorder(own: Seen) -> Any:
+        def record(module: torch.nn.Module, inputs: tuple[Any, ...], output: tuple[Modulation, ...]) -> None:
+            own["condition"].append(inputs[0].detach().norm(dim=-1).cpu().numpy())
+            for modulation in output:
+                for name, value in zip(QUANTITIES[1:], modulation, strict=True):
+                    if value.any():  # the final layer has no gate: its zeros are no magnitudes
+                        own[name].append(value.detach().abs().flatten().cpu().numpy())
 
-    hooks = [part.register_forward_hook(record) for part in network.modules() if isinstance(part, BoundedAdaLNZero)]
+        return record
+
+    hooks = [part.register_forward_hook(recorder(own)) for part, own in zip(parts, seen, strict=True)]
     try:
         yield seen
     finally:
@@ -54,17 +61,28 @@ def recorded(network: torch.nn.Module) -> Iterator[dict[str, list[np.ndarray]]]:
             hook.remove()
 
 
-@torch.no_grad()
+def together(seen: Sequence[Seen]) -> dict[str, np.ndarray]:
+    """Everything that was collected, by name; quantities that were zero throughout are left out."""
+    joined = {name: [array for own in seen for array in own[name]] for name in QUANTITIES}
+    return {name: np.concatenate(arrays) for name, arrays in joined.items() if arrays}
+
+
 def magnitudes(
     network: torch.nn.Module, examples: Examples, process: Process, batches: int = 8
 ) -> dict[str, np.ndarray]:
     """Every ‖c‖, |γ|, |β| and |α| of a network on some of these examples; those that are zero throughout are left out."""
+    return together(magnitudes_by_block(network, examples, process, batches))
+
+
+@torch.no_grad()
+def magnitudes_by_block(network: torch.nn.Module, examples: Examples, process: Process, batches: int = 8) -> list[Seen]:
+    """The same, block by block."""
     device = next(network.parameters()).device
     with recorded(network) as seen:
         for step in range(batches):
             indices = np.random.default_rng(step).integers(0, len(examples), 64)
             example_losses(network, examples, indices, step, process, device)
-    return {name: np.concatenate(parts) for name, parts in seen.items() if parts}
+    return seen
 
 
 def reference_bounds(
@@ -102,7 +120,8 @@ def measure_run(run: Path, *, public: bool = False, anyway: bool = False) -> Ref
     _, split = load_split(config.source, **facts.reading)
     windows = cut(network_covariates(split.train, config.calendar), config.window, config.stride)
     examples = Examples(windows, config.masks, spec.scaling_of(), config.examples, config.seed)
-    seen = magnitudes(network, examples, spec.process)
+    by_block = magnitudes_by_block(network, examples, spec.process)
+    seen = together(by_block)
     if set(seen) != set(QUANTITIES):
         raise UserError(f"{run} has not learnt to modulate yet (its modulations are zero); train for more steps.")
     found = {
@@ -116,7 +135,16 @@ def measure_run(run: Path, *, public: bool = False, anyway: bool = False) -> Ref
         origin=origin,
         quantile=REFERENCE_QUANTILE,
         quantiles=found,
+        blocks=tuple(_block_bounds(own, found) for own in by_block),
     )
+
+
+def _block_bounds(own: Seen, everywhere: dict[str, dict[str, float]]) -> Bounds:
+    """A block's own p99; of what it does not have (the gate of the final layer), everyone's."""
+    share = f"p{round(100 * REFERENCE_QUANTILE)}"
+    found = {name: everywhere[name][share] for name in QUANTITIES}
+    found |= {name: float(np.quantile(values, REFERENCE_QUANTILE)) for name, values in together([own]).items()}
+    return Bounds(**found)
 
 
 @torch.no_grad()
@@ -129,9 +157,8 @@ def unit_magnitudes(
     for index in range(len(examples)):
         with recorded(network) as seen:
             example_losses(network, examples, np.array([index]), step, process, device)
-        rows.append(
-            [float(np.quantile(np.concatenate(seen[name]), quantile)) if seen[name] else 0.0 for name in QUANTITIES]
-        )
+        found = together(seen)
+        rows.append([float(np.quantile(found[name], quantile)) if name in found else 0.0 for name in QUANTITIES])
     return np.asarray(rows)
 
 

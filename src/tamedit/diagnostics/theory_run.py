@@ -173,7 +173,7 @@ def analyse_run(
     entries = entry_bounds(spec, assumed)
     inputs = input_bounds(spec, entries)
     anchor = spec.examples.anchor
-    base = REFERENCE[anchor] if reference is None else Reference.load(reference, anchor, private)
+    base = REFERENCE[anchor] if reference is None else Reference.load(reference, anchor, private).magnitudes
     clip = CLIP if config.privacy is None else config.privacy.clip
     cells = spec.network.length * spec.network.target_channels
     beyond = -math.expm1(cells * math.log1p(-2 * float(stats.norm.sf(assumed))))

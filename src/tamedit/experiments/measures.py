@@ -127,7 +127,8 @@ def is_current(result: Result) -> bool:
     effort = effort_of(Cell.parse(result.cell), result.scale)
     wanted = {"network": effort.network, "training": effort.training}
     same = all(result.config[part].get(key) == value for part, own in wanted.items() for key, value in own.items())
-    return result.version == NUMBERS_VERSION and same and result.evaluation["windows"] <= effort.windows
+    measured = result.evaluation["windows"] <= effort.windows and result.evaluation["samples"] == effort.samples
+    return result.version == NUMBERS_VERSION and same and measured
 
 
 def paired(one: BySeed, other: BySeed, combine: Callable[[float, float], float] = lambda x, y: x - y) -> BySeed:

@@ -46,10 +46,11 @@ class Reference(BaseModel):
     origin: Literal["public", "said to be public", "not public"]
     quantile: float
     quantiles: dict[str, dict[str, float]]  # of ‖c‖, |γ|, |β|, |α|
+    blocks: tuple[Bounds, ...] = ()  # the same magnitudes block by block, and the final layer's
 
     @classmethod
-    def load(cls, path: Path, anchor: str, private: bool) -> Bounds:
-        """The magnitudes in a file, if a run of this form, private or not, may use them."""
+    def load(cls, path: Path, anchor: str, private: bool) -> "Reference":
+        """A file, if a run of this form, private or not, may use it."""
         try:
             found = cls.model_validate_json(path.read_text(encoding="utf-8"))
             if None in dict(found.magnitudes).values():
@@ -67,7 +68,16 @@ class Reference(BaseModel):
                 f"--reference {path} was measured without noise on data that is not public, so no guarantee would cover what "
                 "it reveals; measure on public or simulated data, or train without privacy."
             )
-        return found.magnitudes
+        return found
+
+    def by_block(self, depth: int) -> tuple[Bounds, ...]:
+        """One entry a block and the final layer's, for a network of this depth."""
+        if len(self.blocks) != depth + 1:
+            raise UserError(
+                f"The reference has magnitudes of {max(len(self.blocks) - 1, 0)} blocks and the network {depth}; measure a run "
+                "of the same size, or leave out --by-block."
+            )
+        return self.blocks
 
 
 class Start(BaseModel):
@@ -143,13 +153,14 @@ def make_config(
     period: int | None = None,
     privacy: Privacy | None = None,
     batch_size: int | None = None,
-    reference: Bounds | None = None,
+    reference: Bounds | Reference | None = None,
+    by_block: bool = False,
     start: Start | None = None,
 ) -> RunConfig:
     """The configuration of a run on `series`, from public facts about it and the caller's choices.
 
-    `reference` replaces the built-in magnitudes (C₀, Γ₀, B₀, A₀) that `bounds` scales. `start` names the model that training
-    begins from (`training.start`), whose size the network then has.
+    `reference` replaces the built-in magnitudes (C₀, Γ₀, B₀, A₀) that `bounds` scales, `by_block` takes each block's own.
+    `start` names the model that training begins from (`training.start`), whose size the network then has.
     """
     if scale not in ("smoke", "laptop", "paper"):
         raise UserError(f"scale={scale!r} is unknown; choose smoke, laptop or paper.")
@@ -165,6 +176,8 @@ def make_config(
     if size not in SIZES:
         raise UserError(f"size={size!r} is unknown; choose one of {', '.join(SIZES)}.")
     training = _training(scale, steps, paper_form, private=privacy is not None)
+    sizes = SIZES[size] if start is None else start.sizes
+    limits = _limits(reference or REFERENCE[anchor], bounds, sizes["depth"], by_block)
     calendar = not (paper_form and len(series.targets) > 1)
     return RunConfig(
         source=source,
@@ -180,14 +193,25 @@ def make_config(
             covariate_channels=len(series.covariate_names) + (6 if calendar else 0),
             length=length,
             operator=operator,
-            bounds=(tightened(reference or REFERENCE[anchor], bounds),),
-            **(SIZES[size] if start is None else start.sizes),
+            bounds=limits,
+            **sizes,
         ),
         process=Process(prediction="epsilon" if paper_form else "v"),
         training=training if batch_size is None else training.model_copy(update={"batch_size": batch_size}),
         privacy=privacy,
         start=start,
     )
+
+
+def _limits(reference: Bounds | Reference, tightness: Tightness, depth: int, by_block: bool) -> tuple[Bounds, ...]:
+    """The bounds of a preset: one for all blocks, or one a block and one for the end."""
+    if by_block:
+        if not isinstance(reference, Reference):
+            raise UserError(
+                "--by-block needs --reference FILE with magnitudes of every block, from `tamedit diagnose RUN --bounds`."
+            )
+        return tuple(tightened(own, tightness) for own in reference.by_block(depth))
+    return (tightened(reference.magnitudes if isinstance(reference, Reference) else reference, tightness),)
 
 
 def default_window(series: Series, period: int) -> int:
