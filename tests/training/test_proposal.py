@@ -73,3 +73,10 @@ def test_too_little_is_refused() -> None:
         propose(1, 8.0)
     with pytest.raises(UserError, match="allow more with --minutes"):
         propose(1000, 8.0, minutes=1e-4)
+
+
+def test_a_model_that_begins_well_takes_few_steps() -> None:
+    well, scratch = propose(3000, 8.0, minutes=5, begins=True), propose(3000, 8.0, minutes=5)
+    assert well.steps < scratch.steps
+    assert well.batch_size > scratch.batch_size
+    assert well.signal_to_noise >= 0.9 * scratch.signal_to_noise

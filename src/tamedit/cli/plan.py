@@ -22,6 +22,7 @@ def plan(
         int | None, typer.Option("--units", help="Training examples: one a block (home-weeks) or one a meter (series).")
     ] = None,
     window: Annotated[int | None, typer.Option("--window", help="Steps in a window.", min=8)] = None,
+    init: Annotated[bool, typer.Option("--init", help="Training will begin from a public model.")] = False,
     minutes: Annotated[float, typer.Option("--minutes", help="Time for training, about.", min=0.1)] = 10.0,
     cores: Annotated[int, typer.Option("--cores", help="Cores to train on.", min=1)] = 2,
     time: options.Time = None,
@@ -42,7 +43,9 @@ def plan(
 
     privacy = Privacy(epsilon=epsilon, delta=delta, unit=unit)
     if units is not None:
-        found = propose(units, epsilon, delta, unit=unit, length=window or 168, minutes=minutes, cores=cores)
+        found = propose(
+            units, epsilon, delta, unit=unit, length=window or 168, minutes=minutes, cores=cores, begins=init
+        )
     else:
         from tamedit.tasks.fit import load_split
         from tamedit.training.recipe import make_config
@@ -52,7 +55,9 @@ def plan(
             source, **options.reading(time, identifier, targets, covariates, frequency, timezone)
         )
         config = make_config(series, source, window=window, privacy=privacy)
-        found = propose_for(split.train, source, config.window, config.stride, privacy, minutes=minutes, cores=cores)
+        found = propose_for(
+            split.train, source, config.window, config.stride, privacy, minutes=minutes, cores=cores, begins=init
+        )
     if as_json:
         typer.echo(found.model_dump_json())
         return

@@ -26,6 +26,7 @@ from tamedit.windows.units import Neighbour
 
 SIZE, CLIP, LEARNING_RATE = "mini", 1.0, 1e-3
 STEPS = (40, 60, 90, 120, 180, 250, 350, 500)
+FEW_STEPS = (40, 60, 90)  # enough for a model that begins well: more would only walk further with the noise
 KEPT = 0.9  # of the best signal-to-noise that the time allows
 CELL_SECONDS = 2.2e-5  # one time step of one window in one gradient, size mini, one core
 SERIES_DRAWS = 4
@@ -78,8 +79,12 @@ def propose(
     neighbour: Neighbour = "removal",
     minutes: float = MINUTES,
     cores: int = CORES,
+    begins: bool = False,
 ) -> Proposal:
-    """The plan for N examples, of which a unit of privacy touches k = `contributions`."""
+    """The plan for N examples, of which a unit of privacy touches k = `contributions`.
+
+    `begins`: training begins from a public model and needs few steps.
+    """
     if examples < 2:
         raise UserError(f"{examples} is too few: give the number of units (home-weeks, homes), at least 2.")
     draws = SERIES_DRAWS if unit == "series" else 1
@@ -89,7 +94,7 @@ def propose(
         return calibrate(epsilon, batch / examples, steps, delta, contributions, neighbour, tolerance=tolerance)
 
     choices = []
-    for steps in STEPS:
+    for steps in FEW_STEPS if begins else STEPS:
         batch = int(min(examples, affordable / steps))
         if batch >= 2:
             choices.append((steps, batch, math.sqrt(steps) * batch / noise(batch, steps)))
@@ -120,10 +125,11 @@ def propose(
         reasons={
             "size": "few parameters: noise has √d times its deviation, d the number of trained parameters",
             "batch_size": f"{batch} of {examples} a step: σ grows more slowly than the batch, so large batches drown the noise",
-            "steps": f"as many as keep {KEPT:.0%} of the signal-to-noise that {minutes:g} minutes on {cores} cores allow",
+            "steps": f"as many as keep {KEPT:.0%} of the signal-to-noise that {minutes:g} minutes on {cores} cores allow"
+            + (f", at most {FEW_STEPS[-1]}: the model begins well" if begins else ""),
             "draws": "several windows of a meter are averaged before clipping, since a meter has many"
             if draws > 1
-            else "one window a block: a second one costs as much as a larger batch and gains less",
+            else "one window a block: at equal cost a larger batch did better (benchmarks/private_recipe.py)",
             "clip": "nearly every gradient is longer than 1, so C only sets the units of the learning rate, which Adam undoes",
             "noise_multiplier": f"the smallest σ with ε ≤ {epsilon:g} at δ = {delta:g} after {steps} steps",
             "signal_to_noise": f"{share:.0%} of what full batches would give at this ε",
@@ -143,7 +149,8 @@ def recommended(
         return config
     if scale != "laptop" or privacy.layout != "blocks":
         return config
-    found = propose_for(train, config.source, config.window, config.stride, privacy, minutes=minutes)
+    begins = config.start is not None
+    found = propose_for(train, config.source, config.window, config.stride, privacy, minutes=minutes, begins=begins)
     training = config.training.model_dump() | {
         name: value for name, value in found.training.items() if name not in given
     }
@@ -166,6 +173,7 @@ def propose_for(
     *,
     minutes: float = MINUTES,
     cores: int = CORES,
+    begins: bool = False,
 ) -> Proposal:
     """The plan for the training part of a series: N and k are counted on its public layout."""
     assert privacy.epsilon is not None
@@ -183,4 +191,5 @@ def propose_for(
         neighbour=touched.neighbour,
         minutes=minutes,
         cores=cores,
+        begins=begins,
     )
