@@ -102,6 +102,13 @@ def test_a_beginning_that_is_not_public_is_refused(smoke_run: Path) -> None:
     assert load_initial_run(smoke_run, private=False).start.origin == "not public"
 
 
+def test_no_way_round_the_refusal(smoke_run: Path, tmp_path: Path) -> None:
+    initial = load_initial_run(smoke_run, private=False)
+    config = make_config(SERIES, "fleet", scale="smoke", steps=1, window=48, privacy=PRIVACY, start=initial.start)
+    with pytest.raises(UserError, match="not known to be public"):
+        train(split_by_time(SERIES), config, tmp_path / "run", initial=initial)
+
+
 def test_a_chain_keeps_its_weakest_link(smoke_run: Path, tmp_path: Path) -> None:
     initial = load_initial_run(smoke_run, private=False)
     config = make_config(SERIES, "fleet", scale="smoke", steps=1, window=48, start=initial.start)
