@@ -99,8 +99,8 @@ def _network(config: RunConfig, initial: Initial | None) -> DiffusionTransformer
         raise UserError(f"This run begins from a model trained on {config.start.source}; name it again with --init.")
     if config.privacy is not None and config.start.origin == "not public":
         raise UserError(
-            f"The initial model was trained on {config.start.source}, which is not known to be public, so no guarantee would cover "
-            "what its weights reveal; say that it is public (--init-is-public, or public=True), or train without privacy."
+            f"The initial model was trained on {config.start.source}, which is not known to be public, so no guarantee would "
+            "cover what its weights reveal; say that it is public (--init-is-public, or public=True), or train without privacy."
         )
     shape = config.network
     check_fits(

@@ -129,7 +129,7 @@ def propose(
             + (f", at most {FEW_STEPS[-1]}: the model begins well" if begins else ""),
             "draws": "several windows of a meter are averaged before clipping, since a meter has many"
             if draws > 1
-            else "one window a block: at equal cost a larger batch did better (benchmarks/private_recipe.py)",
+            else "one window a block: two windows of half as many blocks did the same (benchmarks/private_recipe.py)",
             "clip": "nearly every gradient is longer than 1, so C only sets the units of the learning rate, which Adam undoes",
             "noise_multiplier": f"the smallest σ with ε ≤ {epsilon:g} at δ = {delta:g} after {steps} steps",
             "signal_to_noise": f"{share:.0%} of what full batches would give at this ε",
