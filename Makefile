@@ -7,7 +7,7 @@ ifneq ($(wildcard ../shared/data/.),)
 export TAMEDIT_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: setup demo test lint bench docs clean
+.PHONY: setup demo test lint bench docs tables clean
 
 setup: .venv/ready
 
@@ -32,6 +32,11 @@ test: lint
 # The command line's reference; a test checks that it is current.
 docs: .venv/ready
 	$(BIN)/python -m typer tamedit.cli.main utils docs --name tamedit --output docs/cli.md
+
+# Pages of results from what lies under results/; a test checks that they are current.
+tables: .venv/ready
+	$(BIN)/tamedit reproduce all --tables --out docs
+	$(BIN)/tamedit reproduce curve --tables --out docs
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/preparation.py
