@@ -36,6 +36,7 @@ from tamedit.training.proposal import recommended
 from tamedit.training.recipe import make_config
 
 HOMES = {"smoke": 12, "laptop": 60}
+STEPS = {"smoke": 60}  # at scale laptop the plan says
 MINUTES = 1.5  # of training at scale laptop, about, on two cores
 WEEKS = 26
 EPSILON, DELTA, UNIT = 8.0, 1e-5, "week"
@@ -79,6 +80,7 @@ def run_demo(out: Path, scale: str, seed: int, non_negative: bool = True) -> lis
         series,
         str(table),
         scale=scale,  # type: ignore[arg-type]
+        steps=STEPS.get(scale),
         seed=seed,
         privacy=privacy,
     )
