@@ -1,0 +1,61 @@
+"""`tamedit train --init`: from a run, and from simulated homes."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support import Run
+
+from tamedit.training import public
+
+SHORT = ("--scale", "smoke", "--steps", 2, "--batch-size", 4, "--epsilon", 8, "--test-only")
+
+
+@pytest.fixture
+def homes(run: Run, tmp_path: Path) -> Path:
+    table = tmp_path / "homes.csv"
+    assert run("data", "simulate", "--out", table, "--meters", 3, "--hours", 24 * 70, "--seed", 5)[0] == 0
+    return table
+
+
+@pytest.fixture
+def small_fleet(monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet, config = public.fleet, public.public_config
+    monkeypatch.setattr(public, "fleet", lambda: fleet(25, 12))
+    monkeypatch.setattr(
+        public,
+        "public_config",
+        lambda *given, **named: config(
+            *given, **(named | {"steps": 2, "network": {"depth": 1, "width": 16, "heads": 2}})
+        ),
+    )
+
+
+@pytest.mark.usefixtures("small_fleet")
+def test_simulated_homes_come_first(run: Run, homes: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    code, said, err = run("train", homes, "--out", out, "--init", "simulated", *SHORT)
+    assert code == 0, err
+    assert "first: a model of simulated homes" in err
+    assert "the model that training began from (simulated fleet), which is public" in said
+    begun, made = (json.loads((folder / "model.json").read_text()) for folder in (out / "public", out))
+    assert made["network"]["width"] == begun["network"]["width"] == 16
+    assert begun["privacy"]["private"] is False
+    assert made["privacy"]["private"] is True
+    code, said, err = run("evaluate", out, "--windows", 4, "--samples", 4, "--json")
+    assert code == 0, err
+    assert json.loads(said)["windows"] == 4
+
+
+def test_a_run_that_is_not_public_is_refused(run: Run, homes: Path, smoke_run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    code, _, err = run("train", homes, "--out", out, "--init", smoke_run, "--window", 48, *SHORT)
+    assert code == 2
+    assert "--init-is-public" in err
+    assert not out.exists()
+    code, said, err = run("train", homes, "--out", out, "--init", smoke_run, "--window", 48, "--init-is-public", *SHORT)
+    assert code == 0, err
+    assert "which the user says is public or simulated" in said
+    code, _, err = run("train", homes, "--out", tmp_path / "other", "--init", tmp_path / "nowhere", *SHORT)
+    assert code == 2
+    assert len(err.strip().splitlines()) == 1
