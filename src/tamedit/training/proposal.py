@@ -64,7 +64,7 @@ class Proposal(BaseModel):
             "learning_rate": self.learning_rate,
             "warmup": warmup,
             "ema": round(ema, 3),
-            "decay": "constant",
+            "decay": "cosine" if self.steps > FEW_STEPS[-1] else "constant",
         }
 
 
