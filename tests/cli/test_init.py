@@ -47,6 +47,18 @@ def test_simulated_homes_come_first(run: Run, homes: Path, tmp_path: Path) -> No
     assert json.loads(said)["windows"] == 4
 
 
+def test_private_bounds_need_a_model_to_begin_from(run: Run, homes: Path, smoke_run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    code, _, err = run("train", homes, "--out", out, "--private-bounds", "--window", 48, *SHORT)
+    assert code == 2
+    assert "needs --epsilon, --init and --bounds other than off" in err
+    begins = ("--init", smoke_run, "--init-is-public", "--window", 48, "--private-bounds")
+    code, _, err = run("train", homes, "--out", out, *begins, *SHORT)
+    assert code == 2
+    assert "more noise than news" in err
+    assert not out.exists()
+
+
 def test_a_run_that_is_not_public_is_refused(run: Run, homes: Path, smoke_run: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     code, _, err = run("train", homes, "--out", out, "--init", smoke_run, "--window", 48, *SHORT)

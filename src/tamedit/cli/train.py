@@ -74,6 +74,14 @@ def train(
     layout: Annotated[
         str, typer.Option("--layout", help="blocks, or the paper's overlapping windows.", rich_help_panel=PRIVACY)
     ] = "blocks",
+    private_bounds: Annotated[
+        bool,
+        typer.Option(
+            "--private-bounds",
+            help="With --init: set the bounds by magnitudes measured with noise on this data; the budget pays.",
+            rich_help_panel=PRIVACY,
+        ),
+    ] = False,
     secure: Annotated[
         bool, typer.Option("--secure", help="Noise from a cryptographic stream (slower).", rich_help_panel=PRIVACY)
     ] = False,
@@ -192,6 +200,7 @@ def train(
         reference=magnitudes,
         by_block=by_block,
         start=None if initial is None else initial.start,
+        private_bounds=private_bounds,
     )
     given = {"steps": steps, "batch_size": batch_size, "size": size}
     named = [name for name, value in given.items() if value is not None]

@@ -1,14 +1,12 @@
 """How large the condition and the modulations become when nothing bounds them.
 
 The p99 of ‖c‖, |γ|, |β| and |α| over windows, masks, diffusion steps and blocks is the reference (C₀, Γ₀, B₀, A₀) that the
-tightness presets scale. It is measured on simulated or public series, so that it costs no privacy; or on private ones with
-noise, and then the ledger is charged.
+tightness presets scale. It is measured here on simulated or public series, so that it costs no privacy; on private ones it is
+released with noise (`training/bounds.py`).
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -17,54 +15,17 @@ from tamedit.data.calendar import network_covariates
 from tamedit.data.catalogue import PUBLIC
 from tamedit.diffusion.process import Process
 from tamedit.errors import UserError
-from tamedit.model.adaln import BoundedAdaLNZero, Modulation
 from tamedit.model.bounds import Bounds
-from tamedit.privacy.accountant import Mechanism
-from tamedit.privacy.ledger import Ledger
-from tamedit.privacy.statistics import noisy_sum
 from tamedit.tasks.fit import load_split
 from tamedit.training.artifact import load_model
 from tamedit.training.folder import load_run
+from tamedit.training.magnitudes import QUANTITIES, Seen, recorded, together
 from tamedit.training.recipe import Reference
 from tamedit.training.source import example_losses
 from tamedit.windows.cut import cut
 from tamedit.windows.examples import Examples
 
-QUANTITIES = ("condition", "scale", "shift", "gate")
 QUANTILES, REFERENCE_QUANTILE = (0.5, 0.9, 0.95, 0.99, 1.0), 0.99
-
-
-Seen = dict[str, list[np.ndarray]]  # arrays of ‖c‖, |γ|, |β|, |α| by name
-
-
-@contextmanager
-def recorded(network: torch.nn.Module) -> Iterator[list[Seen]]:
-    """Collects ‖c‖ and the modulations while the network runs: one entry a block, and the final layer's."""
-    parts = [part for part in network.modules() if isinstance(part, BoundedAdaLNZero)]
-    seen: list[Seen] = [{name: [] for name in QUANTITIES} for _ in parts]
-
-    def recorder(own: Seen) -> Any:
-        def record(module: torch.nn.Module, inputs: tuple[Any, ...], output: tuple[Modulation, ...]) -> None:
-            own["condition"].append(inputs[0].detach().norm(dim=-1).cpu().numpy())
-            for modulation in output:
-                for name, value in zip(QUANTITIES[1:], modulation, strict=True):
-                    if value.any():  # the final layer has no gate: its zeros are no magnitudes
-                        own[name].append(value.detach().abs().flatten().cpu().numpy())
-
-        return record
-
-    hooks = [part.register_forward_hook(recorder(own)) for part, own in zip(parts, seen, strict=True)]
-    try:
-        yield seen
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
-def together(seen: Sequence[Seen]) -> dict[str, np.ndarray]:
-    """Everything that was collected, by name; quantities that were zero throughout are left out."""
-    joined = {name: [array for own in seen for array in own[name]] for name in QUANTITIES}
-    return {name: np.concatenate(arrays) for name, arrays in joined.items() if arrays}
 
 
 def magnitudes(
@@ -145,42 +106,3 @@ def _block_bounds(own: Seen, everywhere: dict[str, dict[str, float]]) -> Bounds:
     found = {name: everywhere[name][share] for name in QUANTITIES}
     found |= {name: float(np.quantile(values, REFERENCE_QUANTILE)) for name, values in together([own]).items()}
     return Bounds(**found)
-
-
-@torch.no_grad()
-def unit_magnitudes(
-    network: torch.nn.Module, examples: Examples, process: Process, quantile: float = 0.99, step: int = 0
-) -> np.ndarray:
-    """(N, 4) each example's own quantile of ‖c‖, |γ|, |β| and |α| over blocks and coordinates: from the example alone."""
-    device = next(network.parameters()).device
-    rows = []
-    for index in range(len(examples)):
-        with recorded(network) as seen:
-            example_losses(network, examples, np.array([index]), step, process, device)
-        found = together(seen)
-        rows.append([float(np.quantile(found[name], quantile)) if name in found else 0.0 for name in QUANTITIES])
-    return np.asarray(rows)
-
-
-def private_reference_bounds(
-    network: torch.nn.Module,
-    examples: Examples,
-    process: Process,
-    *,
-    limits: Bounds,
-    noise_multiplier: float,
-    ledger: Ledger,
-) -> Bounds:
-    """(C₀, Γ₀, B₀, A₀) of private examples: the noisy mean of each example's own p99, charged to the ledger first.
-
-    Each magnitude is divided by its public limit and clamped to [0, 1], so that an example's four numbers have a norm of at
-    most 2; halved, they move the sum by at most 1. The number of examples is public. The answer lies within the limits.
-    """
-    most = np.array([getattr(limits, name) or 0.0 for name in QUANTITIES])
-    if not (most > 0).all():
-        raise UserError("Private bounds need a public limit for each of condition, scale, shift and gate.")
-    ledger.charge(Mechanism(1.0, noise_multiplier), "bounds")
-    measured = np.nan_to_num(unit_magnitudes(network, examples, process), nan=0.0, posinf=np.inf)
-    vectors = np.clip(measured / most, 0.0, 1.0) / 2.0
-    mean = 2.0 * noisy_sum(vectors, noise_multiplier, ledger, "bounds") / len(examples)
-    return Bounds(**dict(zip(QUANTITIES, (np.clip(mean, 1e-3, 1.0) * most).tolist(), strict=True)))

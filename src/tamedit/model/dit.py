@@ -94,6 +94,13 @@ class DiffusionTransformer(nn.Module):
         steps = torch.arange(config.length, dtype=torch.float32)
         self.register_buffer("positions", sinusoids(steps, width), persistent=False)
 
+    def bound_by(self, config: NetworkConfig) -> None:
+        """Take the bounds of another configuration; the weights stay."""
+        self.config = config
+        parts = [part for part in self.modules() if isinstance(part, BoundedAdaLNZero)]  # the blocks', then the final
+        for part, bounds in zip(parts, config.bounds_by_block(), strict=True):
+            part.bounds = bounds
+
     def prepare(self, context: Context) -> Prepared:
         """Tokens and condition of what is observed: computed once, used at every step of a sampler."""
         known = torch.cat([context.values, context.observed, context.anchor, context.covariates], dim=-1)

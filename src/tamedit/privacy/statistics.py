@@ -75,6 +75,7 @@ def private_standardisation(
     ledger: Ledger,
     *,
     smallest_scale: float = 1e-3,
+    what: str = STANDARDISATION,
 ) -> Standardisation:
     """Level and scale with noise; the ledger is charged two Gaussian releases before the data are read.
 
@@ -83,15 +84,16 @@ def private_standardisation(
         lower, upper: public bounds, a number or one a channel; never taken from the data.
         noise_multiplier: σ of each of the two releases.
         smallest_scale: floor of the scale, as a share of upper − lower.
+        what: the ledger's name for it.
     """
     low, high = _bounds(lower, upper, examples.shape[-1])
     if not noise_multiplier > 0.0:
         raise UserError(f"noise_multiplier = {noise_multiplier} gives no privacy: give a positive number.")
-    ledger.charge(Mechanism(1.0, noise_multiplier), STANDARDISATION, RELEASES)
+    ledger.charge(Mechanism(1.0, noise_multiplier), what, RELEASES)
 
     def released(vectors: NDArray[np.float64], part: int) -> NDArray[np.float64]:
         """The noisy sum, in the units before `_bounded` divided by the root of the number of coordinates."""
-        return noisy_sum(vectors, noise_multiplier, ledger, STANDARDISATION, part) * np.sqrt(vectors.shape[1])
+        return noisy_sum(vectors, noise_multiplier, ledger, what, part) * np.sqrt(vectors.shape[1])
 
     first, observed = np.split(released(level_vectors(examples, low, high), 0), 2)
     observed = np.maximum(observed, 1.0)

@@ -60,6 +60,7 @@ def fit(
     privacy: Privacy | None = None,
     batch_size: int | None = None,
     init: Initial | str | Path | None = None,
+    private_bounds: bool = False,
     folder: str | Path | None = None,
     resume: bool = False,
     speed: Speed | None = None,
@@ -73,8 +74,9 @@ def fit(
     `non_negative` states a public fact, that readings cannot be negative, so that no draw is; `typical_level` and
     `typical_scale` (one number a target) are public facts too, the units of what is generated from nothing; with the public
     bounds `lower` and `upper` instead, a private run estimates them with noise, at the expense of its budget. `init` is a run
-    to begin from, or `load_initial_run(run, tuning="low_rank", public=True)` to say more about it. `folder` keeps
-    the run, so that it can be resumed; without it only the model is kept, in memory. `reading` goes to `tamedit.read`.
+    to begin from, or `load_initial_run(run, tuning="low_rank", public=True)` to say more about it; `private_bounds` sets the
+    bounds by magnitudes that the initial model shows on this data, measured with noise at the expense of the budget. `folder`
+    keeps the run, so that it can be resumed; without it only the model is kept, in memory. `reading` goes to `tamedit.read`.
     """
     name = str(data) if isinstance(data, str | Path) else "data"
     if isinstance(data, str) and data in sources.SOURCES:
@@ -104,6 +106,7 @@ def fit(
         privacy=privacy,
         batch_size=batch_size,
         start=None if initial is None else initial.start,
+        private_bounds=private_bounds,
     )
     given = {"steps": steps, "batch_size": batch_size, "size": size}
     config = recommended(config, split.train, scale, [one for one, value in given.items() if value is not None])

@@ -20,6 +20,7 @@ from tamedit.privacy.statement import Statement
 from tamedit.privacy.statistics import RELEASES
 from tamedit.streams import purpose_seed
 from tamedit.training.artifact import ModelSpec, save_model
+from tamedit.training.bounds import private_network, refuse_noise
 from tamedit.training.config import Speed
 from tamedit.training.device import choose_device
 from tamedit.training.distributed import World, join_world
@@ -55,6 +56,7 @@ def train(
     windows = _windows(split.train, "training", config, config.privacy)
     scaling = make_scaling(config, facts, split.train)
     validate = None if private else _validation(split, config, scaling)
+    refuse_noise(config, len(windows))
     if world.first:
         claim(folder, config, facts, resume)
     world.wait()
@@ -81,6 +83,10 @@ def train(
             if wants_private_units(config, facts):
                 scaling = private_scaling(config, facts, windows, budget, folder, scaling)
         examples = Examples(windows, config.masks, scaling, config.examples, config.seed)
+        if budget and config.private_bounds is not None:
+            found = private_network(config, initial, examples, budget, folder)
+            network.bound_by(found)
+            config = config.model_copy(update={"network": found})
         outcome = _run(trainer, network, examples, config, budget, world, recorder)
         if outcome.finished and world.first:
             said = Statement.of(budget.ledger.record) if budget and budget.ledger else Statement.without_privacy()
@@ -150,7 +156,7 @@ def _budget(
     warning = None if estimated else scaling.warning()
     before = [] if config.start is None else [config.start.sentence]
     not_covered = [LOGGED, *([warning.rstrip(".")] if warning else []), *before]
-    statistics = RELEASES if estimated else 0
+    statistics = RELEASES * (estimated + (config.private_bounds is not None))
     return open_budget(windows, config, folder, world=world, not_covered=not_covered, statistics=statistics)
 
 

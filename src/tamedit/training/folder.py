@@ -7,6 +7,7 @@ metrics.jsonl   losses; of a private run in the folder not-private
 not-private/    gradient norms, step times, losses: must not leave with the model
 ledger.jsonl    of a private run: what was spent
 scaling.json    of a private run that asked for it: the level and scale that were released with noise
+bounds.json     of a private run that asked for it: the bounds that were released with noise
 model.safetensors, model.json   the model, written when the run is finished
 """
 
@@ -20,7 +21,7 @@ from tamedit.errors import UserError
 from tamedit.files import write_text
 from tamedit.training.recipe import RunConfig
 
-RUN, READING, SCALING = "run.json", "reading.json", "scaling.json"
+RUN, READING, SCALING, BOUNDS = "run.json", "reading.json", "scaling.json", "bounds.json"
 
 
 class DataFacts(BaseModel):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from tamedit.data.series import Series
 from tamedit.diffusion.process import Process
@@ -112,14 +113,14 @@ class Budget:
             left = affordable_steps(self.ledger.record, self.plan, self.privacy.epsilon, most=left)
         return self.world.same_number(step + left)
 
-    def standardise(
-        self, windows: Windows, lower: Sequence[float], upper: Sequence[float]
+    def release(
+        self, examples: np.ndarray, lower: ArrayLike, upper: ArrayLike, what: str
     ) -> tuple[list[float], list[float]]:
-        """A private level and scale a channel, charged to the ledger; the same in every process."""
-        answer = np.zeros((2, len(lower)))
+        """A private level and scale a channel of (N, values, K), charged to the ledger; the same in every process."""
+        answer = np.zeros((2, np.size(lower)))
         if self.ledger is not None:
             found = private_standardisation(
-                whole_examples(windows), lower, upper, self.privacy.statistics_noise, self.ledger
+                examples, lower, upper, self.privacy.statistics_noise, self.ledger, what=what
             )
             answer = np.stack([found.level, found.scale])
         level, scale = self.world.same_indices(answer).tolist()

@@ -8,7 +8,7 @@ v-prediction. `anchor="none"`, the paper's: z-scores of the training split, ε-p
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, PositiveInt
+from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
 
 from tamedit.data.series import Series
 from tamedit.data.sources import SOURCES, Source
@@ -16,7 +16,7 @@ from tamedit.diffusion.process import Process
 from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds, Operator
 from tamedit.model.tuning import Tuning
-from tamedit.model.zoo import SIZES, NetworkConfig, Tightness, tightened
+from tamedit.model.zoo import SIZES, TIGHTNESS, NetworkConfig, Tightness, tightened
 from tamedit.privacy.request import Privacy
 from tamedit.training.config import TrainingConfig
 from tamedit.windows.anchor import Anchor
@@ -117,6 +117,7 @@ class RunConfig(BaseModel):
     training: TrainingConfig
     privacy: Privacy | None = None
     start: Start | None = None  # None: at random
+    private_bounds: PositiveFloat | None = None  # the preset's share of magnitudes that are released with noise
 
 
 def _training(scale: Scale, steps: int | None, paper_form: bool, private: bool) -> TrainingConfig:
@@ -156,11 +157,13 @@ def make_config(
     reference: Bounds | Reference | None = None,
     by_block: bool = False,
     start: Start | None = None,
+    private_bounds: bool = False,
 ) -> RunConfig:
     """The configuration of a run on `series`, from public facts about it and the caller's choices.
 
     `reference` replaces the built-in magnitudes (C₀, Γ₀, B₀, A₀) that `bounds` scales, `by_block` takes each block's own.
-    `start` names the model that training begins from (`training.start`), whose size the network then has.
+    `start` names the model that training begins from (`training.start`), whose size the network then has. With `private_bounds`
+    the magnitudes are measured on the private data with that model, at the expense of the budget (`training.bounds`).
     """
     if scale not in ("smoke", "laptop", "paper"):
         raise UserError(f"scale={scale!r} is unknown; choose smoke, laptop or paper.")
@@ -200,7 +203,18 @@ def make_config(
         training=training if batch_size is None else training.model_copy(update={"batch_size": batch_size}),
         privacy=privacy,
         start=start,
+        private_bounds=_private_share(bounds, privacy, start) if private_bounds else None,
     )
+
+
+def _private_share(tightness: Tightness, privacy: Privacy | None, start: Start | None) -> float:
+    """The preset's share of the magnitudes, if they can be measured privately at all."""
+    if privacy is None or start is None or tightness == "off":
+        raise UserError(
+            "--private-bounds measures private data with a model to begin from and sets the bounds of a preset: it needs "
+            "--epsilon, --init and --bounds other than off."
+        )
+    return TIGHTNESS[tightness]
 
 
 def _limits(reference: Bounds | Reference, tightness: Tightness, depth: int, by_block: bool) -> tuple[Bounds, ...]:

@@ -19,8 +19,9 @@ from tamedit.data.series import Series
 from tamedit.data.sources import SOURCES
 from tamedit.errors import UserError
 from tamedit.files import write_text
+from tamedit.privacy.statistics import STANDARDISATION
 from tamedit.training.folder import SCALING, DataFacts
-from tamedit.training.private import Budget
+from tamedit.training.private import Budget, whole_examples
 from tamedit.training.recipe import RunConfig
 from tamedit.windows.cut import Windows
 
@@ -67,7 +68,7 @@ def private_scaling(
     channels = len(windows.series.targets)
     if facts.lower is None or facts.upper is None or not len(facts.lower) == len(facts.upper) == channels:
         raise UserError(f"--lower and --upper must each give one number for each of the {channels} targets.")
-    level, scale = budget.standardise(windows, facts.lower, facts.upper)
+    level, scale = budget.release(whole_examples(windows), facts.lower, facts.upper, STANDARDISATION)
     floor = tuple(FLOOR * one for one in scale)
     mode: Mode = "instance" if config.scaling == "instance" else "public"
     released = replace(scaling, mode=mode, level=tuple(level), scale=tuple(scale), floor=floor, origin="private")
