@@ -51,7 +51,13 @@ def test_json_has_every_metric_of_every_method_in_both_units(
                     if scores[name] is not None:
                         low, high = scores["intervals"][name]
                         assert low <= scores[name] <= high
-    assert result["bootstrap"] == {"resamples": 30, "block": 1, "level": 0.95}
+    assert result["bootstrap"] == {"resamples": 30, "of": "windows", "block": 1, "level": 0.95}
+    for task, methods in result["tasks"].items():
+        for method, found in result["gains"][task].items():
+            for name, gain in found.items():
+                truth = methods[method]["z"][name] - methods["model"]["z"][name]
+                assert gain["difference"] == pytest.approx(truth)
+                assert gain["low"] <= gain["difference"] <= gain["high"]
 
 
 POINTS = ("point_MAE", "point_RMSE", "R2")

@@ -13,9 +13,11 @@ from tamedit.experiments.results import Result, save
 from tamedit.experiments.utility import all_cells, nonprivate, private, utility_cells
 from tamedit.experiments.utility_document import NOTES, PAGE, utility_text, write_utility
 from tamedit.experiments.utility_figure import draw_curve
+from tamedit.experiments.utility_homes import homes_table
 from tamedit.experiments.utility_tables import run_table
 
 ROOT = Path(__file__).parents[2]
+GAINS = ("point_RMSE", "CRPS")
 
 
 def plausible(name: str, seed: int) -> Result:
@@ -80,6 +82,28 @@ def test_the_whole_page(whole: Runs) -> None:
     assert "| aware | anchored | public model | 8 a home-week | 93 ± 0 % | 92 ± 0 % | 3 |" in text
     assert "Not to be compared" not in text
     assert utility_text(whole, "laptop", "This did not help.") == text
+
+
+def test_gains_over_homes_are_those_of_the_hardest_guess_and_of_every_seed() -> None:
+    name = private("ideal", "aware", 8)
+
+    def run(seed: int, low: float) -> Result:
+        easy, hard = ({"difference": d, "low": low + d - 0.1, "high": d + 0.1} for d in (0.5, 0.1))
+        found = {"seasonal_naive": dict.fromkeys(GAINS, easy), "free_fill": dict.fromkeys(GAINS, hard)}
+        made = plausible(name, seed)
+        return made.model_copy(
+            update={"evaluation": made.evaluation | {"gains": dict.fromkeys(("imputation", "forecast"), found)}}
+        )
+
+    sure = Runs({name: [run(0, 0.03), run(1, 0.02)]})
+    (line,) = homes_table([name], sure).splitlines()[2:]
+    assert line.count("**+0.100 [+0.020, +0.200]**") == 4
+    assert line.endswith("| 2 |")
+    (line,) = homes_table([name], Runs({name: [run(0, 0.03), run(1, -0.02)]})).splitlines()[2:]
+    assert line.count("| +0.100 [-0.020, +0.200] |") >= 2
+    assert "**" not in line
+    assert homes_table([name], Runs({name: [plausible(name, 0)]})) == ""
+    assert "### Would it hold for other homes?" in utility_text(sure, "laptop", "")
 
 
 def test_the_page_without_any_result() -> None:

@@ -31,6 +31,18 @@ def show(evaluation: Any) -> None:
             bands = ["–" if band is None else f"{band:.0%}" for band in (row.z.coverage50, row.z.coverage90)]
             table.add_row(LABELS[row.method], *numbers, *bands)
         Console().print(table)
+        typer.echo(_ahead(evaluation, task))
+
+
+def _ahead(evaluation: Any, task: str) -> str:
+    """The gain over the best free guess, in words."""
+    said = []
+    for name, short in (("point_RMSE", "RMSE"), ("CRPS", "CRPS")):
+        found = evaluation.smallest_gain(task, name)
+        if found is not None:
+            said.append(f"{short} {found[1]} over {LABELS[found[0]]}")
+    drawn = "meters" if evaluation.by_meter else "windows"
+    return f"gain over the best free guess (95 % bootstrap of the {drawn}, paired): {'; '.join(said)}"
 
 
 def show_all(evaluation: Any) -> None:

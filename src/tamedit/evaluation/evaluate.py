@@ -6,7 +6,7 @@ standard deviation over the training split). They are computed from the data, so
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ import torch
 
 from tamedit.data.split import Split
 from tamedit.diffusion.sample import SamplerConfig
-from tamedit.evaluation.intervals import LEVEL, bootstrap_weights, usable_block
+from tamedit.evaluation.gains import METRICS as COMPARED
+from tamedit.evaluation.gains import Gain, gain, smallest_gain
+from tamedit.evaluation.intervals import LEVEL
 from tamedit.evaluation.scores import MAPE_FLOOR, Scores, score
 from tamedit.evaluation.trial import Trial, check_samples, forecast_horizon, pick_windows
 from tamedit.streams import example_keys
@@ -51,9 +53,25 @@ class Evaluation:
     horizon: int
     resamples: int = RESAMPLES
     block: int = 1  # neighbouring windows that are resampled together
+    by_meter: bool = False  # or all windows of a meter
 
     def of(self, task: str, method: str) -> Row:
         return next(row for row in self.rows if (row.task, row.method) == (task, method))
+
+    def free(self, task: str) -> dict[str, Scores]:
+        """The guesses that cost nothing, in z-units."""
+        return {row.method: row.z for row in self.rows if row.task == task and row.method != "model"}
+
+    def gains(self, task: str) -> dict[str, dict[str, Gain | None]]:
+        """The model's gain over every free guess, by method and metric."""
+        own = self.of(task, "model").z
+        return {
+            method: {name: gain(own, guess, name) for name in COMPARED} for method, guess in self.free(task).items()
+        }
+
+    def smallest_gain(self, task: str, metric: str) -> tuple[str, Gain] | None:
+        """The gain over the free guess that is hardest to beat."""
+        return smallest_gain(self.of(task, "model").z, self.free(task), metric)
 
     def to_dict(self) -> dict[str, Any]:
         tasks: dict[str, dict[str, Any]] = {}
@@ -61,11 +79,23 @@ class Evaluation:
             tasks.setdefault(row.task, {})[row.method] = {"z": row.z.to_dict(), "original": row.original.to_dict()}
         return {
             "tasks": tasks,
+            "gains": {
+                task: {
+                    method: {name: one and asdict(one) for name, one in found.items()}
+                    for method, found in self.gains(task).items()
+                }
+                for task in tasks
+            },
             "windows": self.windows,
             "samples": self.samples,
             "forecast_horizon": self.horizon,
             "mape_floor": MAPE_FLOOR,  # of a channel's standard deviation
-            "bootstrap": {"resamples": self.resamples, "block": self.block, "level": LEVEL},
+            "bootstrap": {
+                "resamples": self.resamples,
+                "of": "meters" if self.by_meter else "windows",
+                "block": self.block,
+                "level": LEVEL,
+            },
             "private": False,
             "note": NOTE,
         }
@@ -90,8 +120,7 @@ def evaluate(
     ahead = forecast_horizon(model, horizon)
     check_samples(samples)
     trial = Trial(model, split, windows)
-    block = usable_block(len(trial.windows), trial.overlap)
-    weights = bootstrap_weights(len(trial.windows), resamples, block, seed) if resamples else None
+    weights = trial.weights(resamples, seed) if resamples else None
     rows: list[Row] = []
     for task, masks in (("imputation", task_config("random")), ("forecast", task_config("block", ahead))):
         mask = _mask(trial, task, masks, seed)
@@ -102,7 +131,7 @@ def evaluate(
             rows.append(Row(task, method, z, original))
             if watch is not None:
                 watch(task, trial, mask, method, drawn)
-    return Evaluation(tuple(rows), len(trial.windows), samples, ahead, resamples, block)
+    return Evaluation(tuple(rows), len(trial.windows), samples, ahead, resamples, trial.block, trial.by_meter)
 
 
 def _mask(trial: Trial, task: str, config: MaskConfig, seed: int) -> torch.Tensor:

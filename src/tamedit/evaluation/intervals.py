@@ -1,7 +1,8 @@
 """How sure is a number? Resampling the windows of one run, and Student's t over the seeds of many.
 
 Bootstrap: windows are drawn with replacement and the metric is taken anew. Windows that overlap are not independent, so
-they are drawn in blocks of neighbours as long as the overlap (circular block bootstrap, Politis and Romano 1992). Distances
+they are drawn in blocks of neighbours as long as the overlap (circular block bootstrap, Politis and Romano 1992); where there
+are many meters, meters are drawn, each with all of its windows, since windows of a home resemble each other. Distances
 between distributions grow under resampling (a resample is coarser than the data), so the interval is the spread of the
 resamples laid around the estimate:
 
@@ -15,7 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from scipy import stats
 
 LEVEL = 0.95
@@ -35,6 +36,14 @@ def bootstrap_weights(windows: int, resamples: int, block: int = 1, seed: int = 
     rows = np.arange(resamples)[:, None] * windows
     weights = np.bincount((rows + drawn).ravel(), minlength=resamples * windows)
     return weights.reshape(resamples, windows).astype(np.float64)
+
+
+def group_weights(groups: Int64[np.ndarray, " B"], resamples: int, seed: int = 0) -> Float[np.ndarray, "R B"]:
+    """How often each window is in each resample, when whole groups of windows are drawn with replacement."""
+    _, group = np.unique(groups, return_inverse=True)
+    count = int(group.max(initial=-1)) + 1
+    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=resamples)  # (R, groups)
+    return drawn[:, group].astype(np.float64)
 
 
 def bootstrap_interval(

@@ -23,7 +23,7 @@ from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
 from tamedit.evaluation.aggregation import in_units, resampled, totals
 from tamedit.evaluation.evaluate import MOST_WINDOWS, NOTE, RESAMPLES
-from tamedit.evaluation.intervals import bootstrap_interval, bootstrap_weights
+from tamedit.evaluation.intervals import bootstrap_interval
 from tamedit.evaluation.metrics import METRICS, Metric, measure
 from tamedit.evaluation.published import published
 from tamedit.evaluation.statistics import cell_statistics, hidden_cells
@@ -142,7 +142,7 @@ def evaluate_protocol(
     ahead = forecast_horizon(model, horizon)
     trial = Trial(model, split, windows)
     every = np.ones((1, len(trial.windows)))
-    draws = np.vstack([every, bootstrap_weights(len(trial.windows), resamples, trial.overlap, seed)])
+    draws = np.vstack([every, trial.weights(resamples, seed)])
     rows = [
         _row(trial, protocol, task, mask, guess, draws)
         for task, mask in _tasks(trial, protocol, name, ahead, seed)

@@ -28,6 +28,7 @@ class Scores:
 
     values: Mapping[str, float | None]
     intervals: Mapping[str, tuple[float, float] | None] = field(default_factory=dict)
+    resampled: Mapping[str, Float[np.ndarray, " R"]] = field(default_factory=dict, repr=False, compare=False)
 
     def __getitem__(self, name: str) -> float | None:
         return self.values[SHORT_NAMES.get(name, name)]
@@ -104,7 +105,7 @@ def _scores(columns: Mapping[str, Float[np.ndarray, " R"]]) -> Scores:
         known = column is not None and bool(np.isfinite(column[0]))
         values[name] = float(column[0]) if known and column is not None else None
         intervals[name] = _interval(metric, column) if known and column is not None else None
-    return Scores(values, intervals)
+    return Scores(values, intervals, {name: column[1:] for name, column in columns.items()})
 
 
 def _interval(metric: Metric, column: Float[np.ndarray, " R"]) -> tuple[float, float] | None:

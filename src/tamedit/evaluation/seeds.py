@@ -12,7 +12,7 @@ from tamedit.errors import UserError
 from tamedit.evaluation.intervals import LEVEL, combine
 from tamedit.training.folder import load_run
 
-SINGLE = ("tasks", "bootstrap")  # what belongs to each run by itself
+SINGLE = ("tasks", "gains", "bootstrap")  # what belongs to each run by itself
 
 
 def changed(one: Mapping[str, Any], other: Mapping[str, Any], before: str = "") -> list[str]:

@@ -13,10 +13,13 @@ from tamedit.data.split import Split
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
 from tamedit.evaluation.baselines import BASELINES, free_probabilistic, own_units
+from tamedit.evaluation.intervals import bootstrap_weights, group_weights, usable_block
 from tamedit.tasks.model import Model
 from tamedit.windows.cut import Windows, cut
 
 Guess = tuple[str, Float[np.ndarray, "B S L K"], bool]  # method, samples in the data's units, whether probabilistic
+
+LEAST_METERS = 10
 
 
 class Trial:
@@ -41,6 +44,22 @@ class Trial:
             return 1
         apart = max(float(np.median(np.diff(self.windows.starts))), 1.0)
         return int(np.ceil(self.windows.length / apart))
+
+    @property
+    def by_meter(self) -> bool:
+        """Whether there are enough meters to resample them instead of windows."""
+        return len(np.unique(self.windows.meter_of())) >= LEAST_METERS
+
+    @property
+    def block(self) -> int:
+        """Neighbouring windows that are resampled together."""
+        return 1 if self.by_meter else usable_block(len(self.windows), self.overlap)
+
+    def weights(self, resamples: int, seed: int = 0) -> Float[np.ndarray, "R B"]:
+        """How often each window is in each resample of the bootstrap."""
+        if self.by_meter:
+            return group_weights(self.windows.meter_of(), resamples, seed)
+        return bootstrap_weights(len(self.windows), resamples, self.block, seed)
 
     def guesses(
         self, mask: Bool[Tensor, "B L K"], samples: int, seed: int, sampler: SamplerConfig | None

@@ -20,6 +20,7 @@ from tamedit.experiments.utility import (
     utility_cells,
 )
 from tamedit.experiments.utility_figure import curve_rows, draw_curve
+from tamedit.experiments.utility_homes import EXPLAINED, TITLE, homes_table
 from tamedit.experiments.utility_tables import (
     contrast_table,
     other_bars,
@@ -163,7 +164,8 @@ def _panel_section(panel: str, runs: Runs) -> str:
         caption = f"CRPS against ε, {panel}: bars are 95 % intervals over seeds, a hollow mark is one seed"
         parts.append(f"![{caption}]({name}.png)\n\n{caption}. [SVG]({name}.svg)\n")
     table = markdown(run_table(cells, runs, panel), runs)
-    parts += [table, *_bars(cells, runs), "### Kept of the non-private gain\n", share_table(cells, runs)]
+    parts += [table, *_bars(cells, runs), *_homes(cells, runs)]
+    parts += ["### Kept of the non-private gain\n", share_table(cells, runs)]
     return "\n".join(parts)
 
 
@@ -179,6 +181,11 @@ def _heavy_section(runs: Runs) -> str:
         text = markdown(run_table(cells, runs, source), runs) if _some(runs, cells) else "not yet run\n"
         parts += [f"### `{source}`\n", text, *_bars(cells, runs)]
     return "\n".join(parts)
+
+
+def _homes(cells: Sequence[str], runs: Runs) -> list[str]:
+    table = homes_table(cells, runs)
+    return [TITLE, EXPLAINED, table] if table else []
 
 
 def _bars(cells: Sequence[str], runs: Runs) -> list[str]:

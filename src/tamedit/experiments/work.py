@@ -98,7 +98,6 @@ def _result(job: Job, config: RunConfig, folder: Path, effort: Effort, split: Sp
         samples=effort.samples,
         windows=effort.windows,
         sampler=effort.sampler,
-        resamples=0,
     ).to_dict()
     record = read_record(folder)
     times = np.asarray(record.times["seconds"], dtype=np.float64)
@@ -156,7 +155,7 @@ def _values_alone(evaluation: dict[str, Any]) -> dict[str, Any]:
         }
         for task, methods in evaluation["tasks"].items()
     }
-    return {key: evaluation[key] for key in ("windows", "samples", "forecast_horizon")} | {"tasks": tasks}
+    return {key: evaluation[key] for key in ("windows", "samples", "forecast_horizon", "gains")} | {"tasks": tasks}
 
 
 def _curves(record: Record) -> dict[str, list[float]]:

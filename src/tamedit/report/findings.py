@@ -14,7 +14,6 @@ from tamedit.diagnostics.plots import Band, plain
 from tamedit.diagnostics.record import read_record
 from tamedit.errors import UserError
 from tamedit.evaluation.evaluate import RESAMPLES, Evaluation, evaluate
-from tamedit.evaluation.intervals import bootstrap_weights, usable_block
 from tamedit.evaluation.trial import Trial
 from tamedit.privacy.record import FILE_NAME as LEDGER
 from tamedit.privacy.record import read as read_ledger
@@ -112,9 +111,7 @@ class Watcher:
     def __call__(self, task: str, trial: Trial, mask: torch.Tensor, method: str, drawn: np.ndarray) -> None:
         hidden = ~mask.numpy()
         if method in ("model", "free_probabilistic"):
-            count = len(trial.windows)
-            weights = bootstrap_weights(count, RESAMPLES, usable_block(count, trial.overlap), self.seed)
-            self.curves[task, method] = reliability(drawn, trial.truth, hidden, weights)
+            self.curves[task, method] = reliability(drawn, trial.truth, hidden, trial.weights(RESAMPLES, self.seed))
         if method == "model":
             self._drawn = {window: drawn[window] for window, _ in self._shown(trial, hidden)}
         if method == "free_fill":

@@ -93,6 +93,7 @@ def scores_section(found: Findings) -> Html:
     """A table for each task and unit."""
     evaluation = found.evaluation
     together = f" ({evaluation.block} neighbours at a time, since they overlap)" if evaluation.block > 1 else ""
+    together = " (all windows of a meter together)" if evaluation.by_meter else together
     pieces: list[Html | None] = [
         paragraph(
             f"{counted(evaluation.windows, 'test window')}, {evaluation.samples} samples each; every method sees the same "
