@@ -1,4 +1,4 @@
-"""Private fine-tuning under a shift: a model of one public household meets a fleet of simulated homes.
+"""Recipes for private training on a fleet of simulated homes, from a model of one public household or from random weights.
 
 Recipes for private training are chosen here, on series that are nobody's, and not on the homes that results are reported for.
 254 simulated homes of 17 weeks stand for the private panel (54 of them for test), N = 2,800 home-weeks for training.
@@ -6,6 +6,7 @@ Recipes for private training are chosen here, on series that are nobody's, and n
     tamedit train household --steps 800 --threads 1 --out runs/household
     python benchmarks/private_recipe.py runs/household --steps 60 --batch 512 --learning-rate 1e-3
     python benchmarks/private_recipe.py runs/household --tune low_rank --rank 8 --learning-rate 2e-3
+    python benchmarks/private_recipe.py --steps 120 --decay cosine --learning-rate 3e-3        # random weights
 """
 
 import argparse
@@ -19,6 +20,7 @@ from tamedit.data.split import split_by_meter
 from tamedit.diagnostics.record import read_record
 from tamedit.diagnostics.tails import summarise
 from tamedit.evaluation.evaluate import Evaluation, evaluate
+from tamedit.model.zoo import SIZES
 from tamedit.privacy.request import Privacy
 from tamedit.tasks.model import Model
 from tamedit.training.config import Speed
@@ -32,7 +34,9 @@ FREE = ("free_fill", "linear_interpolation", "seasonal_mean", "seasonal_naive")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("init", type=Path, help="a run on public data")
+    parser.add_argument("init", type=Path, nargs="?", help="a run on public data; random weights without it")
+    parser.add_argument("--size", default="mini", choices=tuple(SIZES), help="of a network with random weights")
+    parser.add_argument("--decay", default="constant", choices=("constant", "cosine"))
     parser.add_argument("--epsilon", type=float, default=8.0)
     parser.add_argument("--unit", default="week")
     parser.add_argument("--steps", type=int, default=60)
@@ -50,16 +54,19 @@ def main() -> None:
     torch.set_num_threads(1)
     homes = simulate(meters=254, hours=17 * 168, seed=77)
     split = split_by_meter(homes, test_meters=54, validation_share=0.15)
-    initial = load_initial_run(chosen.init, tuning=chosen.tune, rank=chosen.rank, public=True, private=True)
+    initial = None
+    if chosen.init is not None:
+        initial = load_initial_run(chosen.init, tuning=chosen.tune, rank=chosen.rank, public=True, private=True)
     privacy = Privacy(epsilon=chosen.epsilon, unit=chosen.unit, draws=chosen.draws, test_only=True)
-    config = make_config(homes, "simulated", window=168, privacy=privacy, start=initial.start)
+    begins = {"size": chosen.size} if initial is None else {"start": initial.start}
+    config = make_config(homes, "simulated", window=168, privacy=privacy, **begins)
     optimiser = {
         "steps": chosen.steps,
         "batch_size": chosen.batch,
         "learning_rate": chosen.learning_rate,
         "ema": chosen.ema,
         "warmup": max(chosen.steps // 12, 1),
-        "decay": "constant",
+        "decay": chosen.decay,
         "noise_correction": chosen.noise_correction,
     }
     plain = config.model_dump()

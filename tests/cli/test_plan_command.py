@@ -19,6 +19,21 @@ def test_units_alone_are_enough(run: Run) -> None:
     assert set(found["reasons"]) >= {"size", "batch_size", "steps", "draws", "clip", "noise_multiplier"}
 
 
+def test_the_next_command_trains_what_was_proposed(run: Run, tmp_path: Path, smoke_run: Path) -> None:
+    fleet = tmp_path / "fleet.csv"
+    assert run("data", "simulate", "--out", fleet, "--meters", 4, "--hours", 24 * 70)[0] == 0
+    asked = ("--minutes", 0.2, "--cores", 1, "--window", 48, "--init", smoke_run)
+    proposed = json.loads(run("plan", fleet, *asked, "--json").out)
+    said = run("plan", fleet, *asked).out.splitlines()[-1]
+    arguments = said.partition("tamedit ")[2].replace("runs/private", str(tmp_path / "run")).split()
+    assert arguments[arguments.index("--minutes") + 1] == "0.1"
+    code, _, err = run(*arguments, "--init-is-public", "--test-only")
+    assert code == 0, err
+    made = json.loads((tmp_path / "run" / "run.json").read_text())
+    for name in ("steps", "batch_size", "learning_rate"):
+        assert made["training"][name] == proposed[name]
+
+
 def test_a_file_is_counted(run: Run, tmp_path: Path) -> None:
     fleet = tmp_path / "fleet.csv"
     assert run("data", "simulate", "--out", fleet, "--meters", 4, "--hours", 24 * 70)[0] == 0

@@ -48,7 +48,7 @@ def everything(cell: str, values: Sequence[float], coverage: float = 0.9) -> lis
 def test_every_cell_has_a_name_that_comes_back() -> None:
     for name in all_cells():
         assert Cell.parse(name).name == name
-    assert len(set(all_cells())) == len(all_cells()) == 2 * 26 + 20
+    assert len(set(all_cells())) == len(all_cells()) == 2 * 30 + 20
 
 
 def test_the_most_informative_cells_come_first() -> None:

@@ -43,8 +43,8 @@ def test_a_row_says_its_unit_and_what_it_costs_for_others(whole: Runs) -> None:
     assert rows[0].startswith("| aware | anchored | public model | 8 a home-week | 1,876 / 26,635 |")
     assert rows[0].endswith("**0.226 ± 0.002** | 1.000 | **0.236 ± 0.002** | 90.00 % | 90.00 % | 3 |")
     assert sum("a whole home" in line for line in rows) == 6
-    assert sum("∞, no unit protected" in line for line in rows) == 5
-    assert sum("0, no private data used" in line for line in rows) == 2
+    assert sum("∞, no unit protected" in line for line in rows) == 6
+    assert sum("0, no private data used" in line for line in rows) == 3
     assert [line.split(" | ")[0] for line in rows if "(free)" in line] == [
         "| linear interpolation (free)",
         "| seasonal naive (free)",
@@ -70,7 +70,7 @@ def test_a_guess_without_a_band_has_no_coverage() -> None:
 def test_the_whole_page(whole: Runs) -> None:
     text = utility_text(whole, "laptop", "This did not help.")
     assert (
-        "26 of 26 cells of `curve` (78 runs), 26 of 26 cells of `curve:fleet` (78 runs), 20 of 20 cells of `heavy`"
+        "30 of 30 cells of `curve` (90 runs), 30 of 30 cells of `curve:fleet` (90 runs), 20 of 20 cells of `heavy`"
         in text
     )
     assert "not yet run" not in text.partition("## What it must show")[2].partition("| target")[2]
@@ -108,7 +108,7 @@ def test_gains_over_homes_are_those_of_the_hardest_guess_and_of_every_seed() -> 
 
 def test_the_page_without_any_result() -> None:
     text = utility_text(Runs({}), "laptop", "")
-    assert "0 of 26 cells of `curve` (0 runs)" in text
+    assert "0 of 30 cells of `curve` (0 runs)" in text
     assert "## What was tried" not in text
     assert "](" not in text, "nothing to show, no link"
     assert text.count("\nnot yet run\n") == 3  # ideal, and both beds of heavy tails
@@ -152,7 +152,7 @@ def test_files_are_written_and_linked(tmp_path: Path) -> None:
     assert all(path.exists() for path in paths)
     text = (out / PAGE).read_text(encoding="utf-8")
     assert "By hand." in text
-    assert "2 of 26 cells of `curve` (2 runs)" in text
+    assert "2 of 30 cells of `curve` (2 runs)" in text
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (out / target).exists(), target
     before = {path: path.read_bytes() for path in paths}

@@ -39,7 +39,7 @@ def begin(
     from tamedit.cli.progress import RunProgress
     from tamedit.model.zoo import SIZES
     from tamedit.training.artifact import WEIGHTS
-    from tamedit.training.public import fleet, load_public, public_config, train_public
+    from tamedit.training.public import fleet, load_public, public_config, split_fleet, train_public
 
     folder = out / PLACE
     if not (folder / WEIGHTS).exists():
@@ -48,6 +48,6 @@ def begin(
         if not quiet:
             typer.echo("first: a model of simulated homes (nobody's data, no privacy spent)", err=True)
         with RunProgress(quiet=quiet) as progress:
-            if not train_public(config, series, folder, speed=speed, progress=progress):
+            if not train_public(config, split_fleet(series), folder, speed=speed, progress=progress):
                 raise options.Stopped("stopped in the public stage; continue with the same command.")
     return load_public(folder, tuning=tuning, rank=rank)

@@ -22,7 +22,9 @@ def plan(
         int | None, typer.Option("--units", help="Training examples: one a block (home-weeks) or one a meter (series).")
     ] = None,
     window: Annotated[int | None, typer.Option("--window", help="Steps in a window.", min=8)] = None,
-    init: Annotated[bool, typer.Option("--init", help="Training will begin from a public model.")] = False,
+    init: Annotated[
+        str | None, typer.Option("--init", help="Training will begin from this public model: a run, or `simulated`.")
+    ] = None,
     minutes: Annotated[float, typer.Option("--minutes", help="Time for training, about.", min=0.1)] = 10.0,
     cores: Annotated[int, typer.Option("--cores", help="Cores to train on.", min=1)] = 2,
     time: options.Time = None,
@@ -44,7 +46,7 @@ def plan(
     privacy = Privacy(epsilon=epsilon, delta=delta, unit=unit)
     if units is not None:
         found = propose(
-            units, epsilon, delta, unit=unit, length=window or 168, minutes=minutes, cores=cores, begins=init
+            units, epsilon, delta, unit=unit, length=window or 168, minutes=minutes, cores=cores, begins=bool(init)
         )
     else:
         from tamedit.tasks.fit import load_split
@@ -56,15 +58,20 @@ def plan(
         )
         config = make_config(series, source, window=window, privacy=privacy)
         found = propose_for(
-            split.train, source, config.window, config.stride, privacy, minutes=minutes, cores=cores, begins=init
+            split.train, source, config.window, config.stride, privacy, minutes=minutes, cores=cores, begins=bool(init)
         )
     if as_json:
         typer.echo(found.model_dump_json())
         return
-    show(found, unit, source)
+    asked = {"--epsilon": f"{epsilon:g}", "--delta": f"{delta:g}", "--unit": unit}
+    asked |= {"--init": init} if init else {}
+    asked |= {"--window": str(window)} if window else {}
+    asked |= {"--minutes": f"{minutes * cores / 2:g}"} if minutes * cores != 20 else {}
+    command = " ".join([source or "SOURCE", *(f"{name} {value}" for name, value in asked.items())])
+    show(found, unit, f"tamedit train {command} --out runs/private")
 
 
-def show(found: "Proposal", unit: str, source: str | None) -> None:
+def show(found: "Proposal", unit: str, command: str) -> None:
     """The proposal with its reasons, and the command that follows it."""
     from rich.console import Console
     from rich.table import Table
@@ -94,5 +101,4 @@ def show(found: "Proposal", unit: str, source: str | None) -> None:
         )
     Console().print(table)
     typer.echo(f"about {found.minutes:.0f} minutes; every number may be overridden.")
-    asked = f"--epsilon {found.epsilon:g} --delta {found.delta:g} --unit {unit}"
-    typer.echo(f"next: tamedit train {source or 'SOURCE'} {asked} --out runs/private")
+    typer.echo(f"next: {command}")

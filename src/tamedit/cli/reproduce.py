@@ -47,11 +47,13 @@ def reproduce(
     """
     if scale not in ("smoke", "laptop", "paper"):
         raise UserError(f"--scale {scale} is unknown; choose smoke, laptop, paper.")
+    from tamedit.experiments.cells import Cell
     from tamedit.experiments.results import Job
 
     cells = _cells(what, source)
     chosen = [seed] if seed is not None else list(range(seeds))
-    jobs = [Job(cell=cell, scale=scale, seed=one) for one in chosen for cell in cells]  # type: ignore[arg-type]
+    pairs = ((cell, one) for one in chosen for cell in cells if one == chosen[0] or not Cell.parse(cell).is_seedless)
+    jobs = [Job(cell=cell, scale=scale, seed=one) for cell, one in pairs]  # type: ignore[arg-type]
     place = results / scale
     if print_commands:
         from tamedit.experiments.work import is_done

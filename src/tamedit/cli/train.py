@@ -74,6 +74,12 @@ def train(
     layout: Annotated[
         str, typer.Option("--layout", help="blocks, or the paper's overlapping windows.", rich_help_panel=PRIVACY)
     ] = "blocks",
+    minutes: Annotated[
+        float,
+        typer.Option(
+            "--minutes", help="Time that the plan may take on 2 cores, about.", min=0.1, rich_help_panel=PRIVACY
+        ),
+    ] = 10.0,
     private_bounds: Annotated[
         bool,
         typer.Option(
@@ -204,7 +210,7 @@ def train(
     )
     given = {"steps": steps, "batch_size": batch_size, "size": size}
     named = [name for name, value in given.items() if value is not None]
-    config = recommended(config, split.train, scale, named)  # type: ignore[arg-type]
+    config = recommended(config, split.train, scale, named, minutes)  # type: ignore[arg-type]
     options.say_notes(series.notes, as_json)
     facts = DataFacts(
         reading=read_with,

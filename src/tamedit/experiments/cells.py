@@ -6,6 +6,7 @@
     household/aware/sigma=0.05/medium/tanh/seasonal
     ideal/aware/epsilon=8/unit=week/medium/tanh/seasonal/public     begins from a model of simulated homes
     ideal/untuned/medium/tanh/seasonal/public                       that model itself: no private data at all
+    ideal/untuned/medium/tanh/seasonal/public=household             begins from a model of one public household instead
 
 A run that several tables share is one cell and is trained once.
 """
@@ -23,6 +24,7 @@ from tamedit.windows.units import Unit
 
 Arm = Literal["non-dp", "vanilla", "aware", "untuned"]
 SERIES_DRAWS = 4  # windows of a meter in one step, when the meter is the unit
+Public = Literal["", "simulated", "household"]  # what the public stage was trained on; "": there is none
 Components = Literal["both", "condition-only", "modulation-only"]
 
 
@@ -41,7 +43,7 @@ class Cell(BaseModel):
     components: Components = "both"
     clip: PositiveFloat = 1.0
     anchor: Anchor = "none"
-    public: bool = False  # begins from the public stage (`training.public`)
+    public: Public = ""  # begins from the public stage (`training.public`)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -59,6 +61,11 @@ class Cell(BaseModel):
         return self.arm in ("vanilla", "aware")
 
     @property
+    def is_seedless(self) -> bool:
+        """Whether every seed gives the same numbers: there is one public model, and all are scored on the same draws."""
+        return self.arm == "untuned"
+
+    @property
     def name(self) -> str:
         parts = [self.source, self.arm]
         if self.sigma is not None:
@@ -74,7 +81,7 @@ class Cell(BaseModel):
         if self.anchor != "none":
             parts.append(self.anchor)
         if self.public:
-            parts.append("public")
+            parts.append("public" if self.public == "simulated" else f"public={self.public}")
         return "/".join(parts)
 
     @classmethod
@@ -92,11 +99,11 @@ class Cell(BaseModel):
         try:
             for part in parts:
                 if part == "public":
-                    found["public"] = True
+                    found["public"] = "simulated"
                     continue
                 key, _, value = part.partition("=")
                 field = key if value else next(field for field, allowed in words.items() if part in allowed)
-                found[field] = float(value) if value and key != "unit" else value or part
+                found[field] = float(value) if value and key not in ("unit", "public") else value or part
             cell = cls.model_validate(found)
             if cell.name != name:
                 raise ValueError("its parts stand in another order")

@@ -16,7 +16,7 @@ from tamedit.data.split import Split, split_by_meter, split_by_time
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.experiments.cells import Cell
 from tamedit.tasks.fit import load_split
-from tamedit.training.public import fleet, public_config
+from tamedit.training.public import SOURCE, fleet, public_config
 from tamedit.training.recipe import REFERENCE, RunConfig, Scale, Start, make_config
 
 SIMULATED, FLEET, HEAVY = "simulated", "fleet", "-heavy"
@@ -118,9 +118,13 @@ def recipe(cell: Cell, scale: Scale, seed: int, series: Series) -> RunConfig:
 def public_stage(cell: Cell, scale: Scale) -> tuple[RunConfig, Series]:
     """The configuration and the data of the public model that a cell begins from: the same for every seed."""
     size = PUBLIC_STAGE[scale]
-    series = _fleet(size["meters"], size["weeks"], cell.source.endswith(HEAVY))
+    if cell.public == "household":
+        source, series = "household", load_data("household")[0]
+    else:
+        source, series = SOURCE, _fleet(size["meters"], size["weeks"], cell.source.endswith(HEAVY))
     config = public_config(
         series,
+        source,
         anchor=cell.anchor,
         bounds=cell.bounds(REFERENCE[cell.anchor]),
         operator=cell.operator,

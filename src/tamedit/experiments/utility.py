@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from tamedit.errors import UserError
-from tamedit.experiments.cells import Cell
+from tamedit.experiments.cells import Cell, Public
 from tamedit.experiments.measures import BySeed, Runs, metric
 from tamedit.experiments.recipes import HEAVY, PANELS
 from tamedit.windows.anchor import Anchor
@@ -36,20 +36,25 @@ FORMS: dict[Anchor, str] = {"seasonal": "anchored", "none": "paper's"}
 
 
 def private(
-    source: str, arm: BoundArm, epsilon: float, unit: Unit = "week", anchor: Anchor = "seasonal", public: bool = True
+    source: str,
+    arm: BoundArm,
+    epsilon: float,
+    unit: Unit = "week",
+    anchor: Anchor = "seasonal",
+    public: Public = "simulated",
 ) -> str:
     """A run at a budget of a unit that someone owns."""
     return _bounded(arm, source=source, arm=arm, epsilon=epsilon, unit=unit, anchor=anchor, public=public)
 
 
-def nonprivate(source: str, arm: BoundArm, anchor: Anchor = "seasonal", public: bool = True) -> str:
+def nonprivate(source: str, arm: BoundArm, anchor: Anchor = "seasonal", public: Public = "simulated") -> str:
     """ε = ∞."""
     return _bounded(arm, source=source, arm="non-dp", anchor=anchor, public=public)
 
 
-def untuned(source: str, arm: BoundArm, anchor: Anchor = "seasonal") -> str:
+def untuned(source: str, arm: BoundArm, anchor: Anchor = "seasonal", public: Public = "simulated") -> str:
     """The public model as it is."""
-    return _bounded(arm, source=source, arm="untuned", anchor=anchor, public=True)
+    return _bounded(arm, source=source, arm="untuned", anchor=anchor, public=public)
 
 
 def paper_noise(source: str, arm: BoundArm) -> str:
@@ -88,8 +93,11 @@ def _curve(source: str) -> Iterator[str]:
     yield from (private(source, arm, epsilon) for epsilon in EPSILONS for arm in ARMS)
     yield from (nonprivate(source, arm) for arm in ARMS)
     yield from (untuned(source, arm) for arm in ARMS)
-    yield private(source, "aware", EPSILONS[0], public=False)
-    yield nonprivate(source, "aware", public=False)
+    yield private(source, "aware", EPSILONS[0], public="")
+    yield nonprivate(source, "aware", public="")
+    yield from (private(source, "aware", epsilon, public="household") for epsilon in EPSILONS[:2])
+    yield nonprivate(source, "aware", public="household")
+    yield untuned(source, "aware", public="household")
     yield from (private(source, arm, epsilon, "series") for epsilon in EPSILONS for arm in ARMS)
     yield from (private(source, arm, epsilon, anchor="none") for epsilon in EPSILONS for arm in ARMS)
     yield from (nonprivate(source, arm, "none") for arm in ARMS)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from tamedit.evaluation.intervals import over_seeds
 from tamedit.experiments import numbers
-from tamedit.experiments.cells import Cell
+from tamedit.experiments.cells import Cell, Public
 from tamedit.experiments.layout import NONE, Column, Row, Table, baselines, row, utility
 from tamedit.experiments.measures import BySeed, Runs, metric
 from tamedit.experiments.render import NOT_RUN, ONE_SEED
@@ -21,6 +21,11 @@ OWNED: dict[Unit, str] = {
     "series": "a whole home",
 }
 BESIDE: tuple[Unit, ...] = ("window", "record")
+BEGINNINGS: dict[Public, str] = {
+    "": "random weights",
+    "simulated": "public model",
+    "household": "public household",
+}
 LEADS = ("arm", "form", "begins from", "ε, unit", "ε of the same run a window / a reading")
 SAME_BAR = 0.01  # relative: free baselines of two runs that differ by more did not see the same windows
 
@@ -48,7 +53,7 @@ def _row(name: str, runs: Runs, columns: tuple[Column, ...]) -> Row:
 
 def kind(cell: Cell, runs: Runs) -> tuple[str, str, str]:
     """Form, beginning and budget of a cell."""
-    return FORMS[cell.anchor], "public model" if cell.public else "random weights", budget(cell, runs)
+    return FORMS[cell.anchor], BEGINNINGS[cell.public], budget(cell, runs)
 
 
 def budget(cell: Cell, runs: Runs) -> str:

@@ -31,7 +31,7 @@ from tamedit.training.config import Speed
 from tamedit.training.fit import train
 from tamedit.training.folder import DataFacts, load_run
 from tamedit.training.loop import Progress
-from tamedit.training.public import FACTS, load_public, train_public
+from tamedit.training.public import FACTS, load_public, split_fleet, train_public
 from tamedit.training.recipe import RunConfig, Scale
 from tamedit.training.start import Initial
 
@@ -119,10 +119,11 @@ def _result(job: Job, config: RunConfig, folder: Path, effort: Effort, split: Sp
 def public_folder(cell: Cell, scale: Scale, work: Path) -> Path:
     """The folder of the finished public stage of a cell, made once for all cells and seeds that begin from it."""
     config, series = public_stage(cell, scale)
+    split = load_data(config.source)[1] if cell.public == "household" else split_fleet(series)
     folder = work / "public" / public_start(cell, scale).digest
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_suffix(".lock")):
-        if not (folder / WEIGHTS).exists() and not train_public(config, series, folder, speed=Speed(threads=1)):
+        if not (folder / WEIGHTS).exists() and not train_public(config, split, folder, speed=Speed(threads=1)):
             raise Interrupted
     return folder
 

@@ -1,4 +1,4 @@
-"""The public stage: a model of simulated homes, so that private training need not begin at random.
+"""The public stage: a model of simulated homes (or of a public series), so that private training need not begin at random.
 
 Nobody's data is in it, so it costs no privacy. The fleet is drawn with `variety`: homes that differ more from each other than
 real ones are likely to, because the model must not depend on how well the simulator's constants were guessed.
@@ -36,6 +36,7 @@ def fleet(meters: int = METERS, weeks: int = WEEKS) -> Series:
 
 def public_config(
     series: Series,
+    source: str = SOURCE,
     *,
     anchor: Anchor = "seasonal",
     bounds: Bounds | None = None,
@@ -46,7 +47,7 @@ def public_config(
     window: int = 168,
 ) -> RunConfig:
     """The configuration of the public stage; `network` overrides the size."""
-    config = make_config(series, SOURCE, anchor=anchor, bounds="off", operator=operator, window=window)
+    config = make_config(series, source, anchor=anchor, bounds="off", operator=operator, window=window)
     shape = config.network.model_dump() | (network or {}) | {"bounds": (bounds or Bounds(),)}
     training = config.training.model_dump() | {
         "steps": steps,
@@ -66,15 +67,15 @@ def split_fleet(series: Series) -> Split:
 
 
 def train_public(
-    config: RunConfig, series: Series, folder: Path, *, speed: Speed | None = None, progress: Progress | None = None
+    config: RunConfig, split: Split, folder: Path, *, speed: Speed | None = None, progress: Progress | None = None
 ) -> bool:
     """Train the public stage in a folder, or continue it; whether it is finished."""
-    resume = (folder / "run.json").exists()
-    outcome = train(split_fleet(series), config, folder, facts=FACTS, speed=speed, resume=resume, progress=progress)
+    resume, facts = (folder / "run.json").exists(), FACTS if config.source == SOURCE else DataFacts()
+    outcome = train(split, config, folder, facts=facts, speed=speed, resume=resume, progress=progress)
     return outcome.finished
 
 
 def load_public(folder: Path, *, tuning: Tuning = "all", rank: int = 4) -> Initial:
-    """The finished public stage as a beginning. Simulated, so nobody has to vouch for it."""
+    """The finished public stage as a beginning. Simulated or a named public series, so nobody has to vouch for it."""
     initial = load_initial_run(folder, tuning=tuning, rank=rank, public=True)
     return Initial(initial.start.model_copy(update={"origin": "public"}), initial.spec, initial.weights)
