@@ -2,15 +2,16 @@
 
 import re
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from made_results import result
 
-from tamedit.experiments.cells import Cell
-from tamedit.experiments.measures import Runs
+from tamedit.experiments.cells import Cell, Public
+from tamedit.experiments.measures import Runs, metric
 from tamedit.experiments.render import markdown
 from tamedit.experiments.results import Result, save
-from tamedit.experiments.utility import all_cells, nonprivate, private, utility_cells
+from tamedit.experiments.utility import all_cells, nonprivate, private, untuned, utility_cells
 from tamedit.experiments.utility_document import NOTES, PAGE, utility_text, write_utility
 from tamedit.experiments.utility_figure import draw_curve
 from tamedit.experiments.utility_homes import homes_table
@@ -43,7 +44,7 @@ def test_a_row_says_its_unit_and_what_it_costs_for_others(whole: Runs) -> None:
     assert rows[0].startswith("| aware | anchored | public model | 8 a home-week | 1,876 / 26,635 |")
     assert rows[0].endswith("**0.226 ± 0.002** | 1.000 | **0.236 ± 0.002** | 90.00 % | 90.00 % | 3 |")
     assert sum("a whole home" in line for line in rows) == 6
-    assert sum("∞, no unit protected" in line for line in rows) == 6
+    assert sum("∞, no unit protected" in line for line in rows) == 7
     assert sum("0, no private data used" in line for line in rows) == 3
     assert [line.split(" | ")[0] for line in rows if "(free)" in line] == [
         "| linear interpolation (free)",
@@ -52,7 +53,7 @@ def test_a_row_says_its_unit_and_what_it_costs_for_others(whole: Runs) -> None:
         "| free fill (free)",
         "| free fill + Gaussian (free)",
     ]
-    heavy = markdown(run_table(utility_cells("heavy")[:10], whole, "ideal-heavy"), whole)
+    heavy = markdown(run_table(utility_cells("heavy")[:12], whole, "ideal-heavy"), whole)
     assert "| vanilla | paper's | random weights | 1,876 a window, σ = 0.1 | 1,876 / 26,635 |" in heavy
     assert "σ = 0.1: ε = 1,876 for a window, 26,635 for a reading (δ = 1e-5)." in heavy
 
@@ -70,14 +71,14 @@ def test_a_guess_without_a_band_has_no_coverage() -> None:
 def test_the_whole_page(whole: Runs) -> None:
     text = utility_text(whole, "laptop", "This did not help.")
     assert (
-        "30 of 30 cells of `curve` (90 runs), 30 of 30 cells of `curve:fleet` (90 runs), 20 of 20 cells of `heavy`"
+        "32 of 32 cells of `curve` (96 runs), 32 of 32 cells of `curve:fleet` (96 runs), 24 of 24 cells of `heavy`"
         in text
     )
     assert "not yet run" not in text.partition("## What it must show")[2].partition("| target")[2]
     assert "(not run)" not in text
     assert "## What was tried\n\nThis did not help.\n" in text
     assert (
-        "- `ideal`, 11 pairs: 11 better.\n- `fleet`, 11 pairs: 11 better.\n- `ideal-heavy`, 5 pairs: 5 better." in text
+        "- `ideal`, 13 pairs: 13 better.\n- `fleet`, 13 pairs: 13 better.\n- `ideal-heavy`, 6 pairs: 6 better." in text
     )
     assert "| aware | anchored | public model | 8 a home-week | 93 ± 0 % | 92 ± 0 % | 3 |" in text
     assert "Not to be compared" not in text
@@ -108,7 +109,7 @@ def test_gains_over_homes_are_those_of_the_hardest_guess_and_of_every_seed() -> 
 
 def test_the_page_without_any_result() -> None:
     text = utility_text(Runs({}), "laptop", "")
-    assert "0 of 30 cells of `curve` (0 runs)" in text
+    assert "0 of 32 cells of `curve` (0 runs)" in text
     assert "## What was tried" not in text
     assert "](" not in text, "nothing to show, no link"
     assert text.count("\nnot yet run\n") == 3  # ideal, and both beds of heavy tails
@@ -152,7 +153,7 @@ def test_files_are_written_and_linked(tmp_path: Path) -> None:
     assert all(path.exists() for path in paths)
     text = (out / PAGE).read_text(encoding="utf-8")
     assert "By hand." in text
-    assert "2 of 30 cells of `curve` (2 runs)" in text
+    assert "2 of 32 cells of `curve` (2 runs)" in text
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (out / target).exists(), target
     before = {path: path.read_bytes() for path in paths}
@@ -169,3 +170,28 @@ def test_the_committed_page_is_what_the_committed_results_say() -> None:
     remedy = "the page is older than the results: tamedit reproduce curve --tables --out docs"
     runs = Runs.load(results, all_cells(), "laptop")
     assert (docs / PAGE).read_text(encoding="utf-8") == utility_text(runs, "laptop", said), remedy
+
+
+def test_the_readme_shows_the_committed_results() -> None:
+    """CRPS of imputation and forecasts, by row."""
+    shown = {
+        "a model of simulated homes, no private data": untuned("ideal", "aware"),
+        "a model of one public household, no private data": untuned("ideal", "aware", public="household"),
+        "from random weights at ε = 8, a home-week": private("ideal", "aware", 8, public=""),
+    }
+    runs = Runs.load(ROOT / "results" / "laptop", all_cells(), "laptop")
+    rows = re.findall(r"^\| (.*) \| (0\.\d{3}) \| (0\.\d{3}) \|$", (ROOT / "README.md").read_text("utf-8"), re.M)
+    assert {name for name, *_ in rows} > set(shown)
+    beginning: Public = "simulated"
+    for name, *numbers in rows:
+        beginning = "household" if "public household" in name else beginning
+        same = {
+            "the same, tuned at ε = 8, a home-week": private("ideal", "aware", 8, public=beginning),
+            "the same, tuned without privacy": nonprivate("ideal", "aware", public=beginning),
+            "best guess that costs nothing": untuned("ideal", "aware"),
+        }
+        cell = {**shown, **same}[name]
+        method = "free_probabilistic" if name.startswith("best guess") else "model"
+        for task, number in zip(("imputation", "forecast"), numbers, strict=True):
+            values = runs.values(cell, metric(task, "CRPS", method)).values()
+            assert number == f"{fmean(values):.3f}", (name, task)

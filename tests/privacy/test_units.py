@@ -122,7 +122,7 @@ def test_whole_series_as_examples() -> None:
     offsets = np.array([0, 300, 450, 1000])
     whole = Layout("blocks", offsets[:-1], np.diff(offsets), offsets)
     assert contribution("series", whole) == Contribution(
-        1, "removal", "each series holds its 1 example whole, which vanish with it"
+        1, "removal", "each series holds its 1 example whole, which vanishes with it"
     )
     blocks = Layout("blocks", np.array([0, 100, 200, 300, 450, 550]), 100, offsets)
     assert contribution("series", blocks).k == 3

@@ -36,19 +36,16 @@ def _check_out(out: Path) -> None:
         raise UserError(f"--out {out} lies below the file {above}; choose another place.")
 
 
+@options.reads_a_table
 def impute(
+    *,
     run: Run,
     file: File,
     out: Out,
     samples: Samples = 100,
     all_samples: AllSamples = False,
     seed: options.Seed = 0,
-    time: options.Time = None,
-    identifier: options.Identifier = None,
-    targets: options.Targets = None,
-    covariates: options.Covariates = None,
-    frequency: options.Frequency = None,
-    timezone: options.Timezone = None,
+    reading: dict[str, Any],
     device: options.Device = "auto",
     as_json: options.AsJson = False,
 ) -> None:
@@ -56,7 +53,6 @@ def impute(
     _check_out(out)
     from tamedit.tasks.model import Model
 
-    reading = options.reading(time, identifier, targets, covariates, frequency, timezone)
     model = Model.load(run, device)
     series = model.read(file, **reading)
     options.say_notes(series.notes, as_json)
@@ -65,7 +61,9 @@ def impute(
     options.wrote([out], as_json, rows=len(table))
 
 
+@options.reads_a_table
 def forecast(
+    *,
     run: Run,
     file: File,
     horizon: Annotated[int, typer.Option("--horizon", help="Steps to forecast.", min=1)],
@@ -76,12 +74,7 @@ def forecast(
         Path | None, typer.Option("--future", help="CSV with the known covariates of the steps ahead.")
     ] = None,
     seed: options.Seed = 0,
-    time: options.Time = None,
-    identifier: options.Identifier = None,
-    targets: options.Targets = None,
-    covariates: options.Covariates = None,
-    frequency: options.Frequency = None,
-    timezone: options.Timezone = None,
+    reading: dict[str, Any],
     device: options.Device = "auto",
     as_json: options.AsJson = False,
 ) -> None:
@@ -89,7 +82,6 @@ def forecast(
     _check_out(out)
     from tamedit.tasks.model import Model
 
-    reading = options.reading(time, identifier, targets, covariates, frequency, timezone)
     model = Model.load(run, device)
     known = None
     if future is not None:

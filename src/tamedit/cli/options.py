@@ -1,6 +1,9 @@
 """Options that several commands share, and how a command ends."""
 
+import inspect
 import json
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,24 +28,34 @@ Seed = Annotated[int, typer.Option("--seed", help="Seed of every random stream."
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
 
 
-def reading(
-    time: str | None,
-    identifier: str | None,
-    targets: str | None,
-    covariates: str | None,
-    frequency: str | None,
-    timezone: str | None,
-) -> dict[str, Any]:
-    """The arguments of `tamedit.read` that were given."""
-    given: dict[str, Any] = {
-        "time": time,
-        "id": identifier,
-        "targets": _listed(targets),
-        "covariates": _listed(covariates),
-        "frequency": frequency,
-        "timezone": timezone,
-    }
-    return {name: value for name, value in given.items() if value is not None}
+# How to read a table: an argument of `tamedit.read`, the option of its name.
+READING: dict[str, Any] = {
+    "time": Time,
+    "id": Identifier,
+    "targets": Targets,
+    "covariates": Covariates,
+    "frequency": Frequency,
+    "timezone": Timezone,
+}
+LISTS = ("targets", "covariates")
+
+
+def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command the options of READING; what was given of them reaches it as one dict, its argument `reading`."""
+
+    @wraps(command)
+    def reader(**arguments: Any) -> None:
+        given = {name: arguments.pop(name) for name in READING}
+        listed = {name: _listed(value) if name in LISTS else value for name, value in given.items()}
+        command(reading={name: value for name, value in listed.items() if value is not None}, **arguments)
+
+    parameters: list[inspect.Parameter] = []
+    for name, own in inspect.signature(command).parameters.items():
+        kind = inspect.Parameter.KEYWORD_ONLY
+        several = [inspect.Parameter(one, kind, default=None, annotation=option) for one, option in READING.items()]
+        parameters += several if name == "reading" else [own.replace(kind=kind)]
+    reader.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return reader
 
 
 def _listed(names: str | None) -> list[str] | None:

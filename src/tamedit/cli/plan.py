@@ -1,6 +1,6 @@
 """`tamedit plan`: how to spend a privacy budget, from public facts alone."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from tamedit.training.proposal import Proposal
 
 
+@options.reads_a_table
 def plan(
+    *,
     source: Annotated[
         str | None, typer.Argument(help="A named data set or a file, whose units are counted; or give --units.")
     ] = None,
@@ -27,12 +29,7 @@ def plan(
     ] = None,
     minutes: Annotated[float, typer.Option("--minutes", help="Time for training, about.", min=0.1)] = 10.0,
     cores: Annotated[int, typer.Option("--cores", help="Cores to train on.", min=1)] = 2,
-    time: options.Time = None,
-    identifier: options.Identifier = None,
-    targets: options.Targets = None,
-    covariates: options.Covariates = None,
-    frequency: options.Frequency = None,
-    timezone: options.Timezone = None,
+    reading: dict[str, Any],
     as_json: options.AsJson = False,
 ) -> None:
     """Propose model, batch, steps and noise for a private run, and say why. Nothing is read but sizes and stamps."""
@@ -53,9 +50,7 @@ def plan(
         from tamedit.training.recipe import make_config
 
         assert source is not None
-        series, split = load_split(
-            source, **options.reading(time, identifier, targets, covariates, frequency, timezone)
-        )
+        series, split = load_split(source, **reading)
         config = make_config(series, source, window=window, privacy=privacy)
         found = propose_for(
             split.train, source, config.window, config.stride, privacy, minutes=minutes, cores=cores, begins=bool(init)

@@ -1,7 +1,7 @@
 """`tamedit train`: a source in, a run folder out."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,7 +11,9 @@ from tamedit.errors import UserError
 PRIVACY = "Privacy"
 
 
+@options.reads_a_table
 def train(
+    *,
     source: Annotated[
         str, typer.Argument(help="A named data set (etth1, ettm1, household, ideal), or a CSV or Parquet file.")
     ],
@@ -116,12 +118,7 @@ def train(
         str | None, typer.Option("--upper", help="Public fact: no target lies above.", rich_help_panel=PRIVACY)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
-    time: options.Time = None,
-    identifier: options.Identifier = None,
-    targets: options.Targets = None,
-    covariates: options.Covariates = None,
-    frequency: options.Frequency = None,
-    timezone: options.Timezone = None,
+    reading: dict[str, Any],
     device: options.Device = "auto",
     threads: Annotated[int, typer.Option("--threads", help="CPU threads (0: torch's choice).", min=0)] = 0,
     diagnose_every: Annotated[
@@ -170,8 +167,7 @@ def train(
     from tamedit.training.proposal import recommended
     from tamedit.training.recipe import REFERENCE, Reference, make_config
 
-    read_with = options.reading(time, identifier, targets, covariates, frequency, timezone)
-    series, split = load_split(source, **read_with)
+    series, split = load_split(source, **reading)
     magnitudes = None if reference is None else Reference.load(reference, anchor, private=privacy is not None)
     speed = Speed(device=device, threads=threads, diagnose_every=diagnose_every)
     initial = None
@@ -213,7 +209,7 @@ def train(
     config = recommended(config, split.train, scale, named, minutes)  # type: ignore[arg-type]
     options.say_notes(series.notes, as_json)
     facts = DataFacts(
-        reading=read_with,
+        reading=reading,
         non_negative=non_negative,
         typical_level=options.numbers("--typical-level", typical_level),
         typical_scale=options.numbers("--typical-scale", typical_scale),

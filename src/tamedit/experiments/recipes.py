@@ -76,6 +76,14 @@ PRIVATE_STEPS: dict[Scale, dict[str, Any]] = {
         "validate_every": 250,
     },
 }
+SCRATCH_STEPS: dict[Scale, dict[str, Any]] = {  # private, from random weights: twice as many steps, and a falling rate
+    "smoke": PRIVATE_STEPS["smoke"],
+    "laptop": {
+        **PRIVATE_STEPS["laptop"],
+        **{"steps": 120, "warmup": 10, "ema": 0.95, "decay": "cosine", "validate_every": 120},
+    },
+    "paper": {**PRIVATE_STEPS["paper"], **{"steps": 500, "warmup": 40, "decay": "cosine", "validate_every": 500}},
+}
 PLAIN_STEPS: dict[Scale, dict[str, Any]] = {
     "smoke": PRIVATE_STEPS["smoke"],
     "laptop": {
@@ -98,7 +106,8 @@ def effort_of(cell: Cell, scale: Scale) -> Effort:
     effort = EFFORT[scale]
     if not is_panel(cell.source):
         return effort
-    training = (PRIVATE_STEPS if cell.is_private else PLAIN_STEPS)[scale]
+    private = PRIVATE_STEPS if cell.public else SCRATCH_STEPS
+    training = (private if cell.is_private else PLAIN_STEPS)[scale]
     return replace(effort, training=training, windows=PANEL_WINDOWS[scale], samples=PANEL_SAMPLES[scale])
 
 

@@ -25,7 +25,7 @@ from tamedit.windows.units import Unit
 
 CURVE, HEAVY_BED = "curve", "heavy"
 EPSILONS = (8.0, 3.0, 1.0)  # the most informative first
-HEAVY_EPSILONS = (3.0, 8.0)
+HEAVY_EPSILONS = (8.0, 3.0)
 PAPER_SIGMA = 0.1
 HEAVY_PANELS = tuple(panel + HEAVY for panel in PANELS)
 TASKS = ("imputation", "forecast")
@@ -93,8 +93,8 @@ def _curve(source: str) -> Iterator[str]:
     yield from (private(source, arm, epsilon) for epsilon in EPSILONS for arm in ARMS)
     yield from (nonprivate(source, arm) for arm in ARMS)
     yield from (untuned(source, arm) for arm in ARMS)
-    yield private(source, "aware", EPSILONS[0], public="")
-    yield nonprivate(source, "aware", public="")
+    yield from (private(source, arm, EPSILONS[0], public="") for arm in ARMS)
+    yield from (nonprivate(source, arm, public="") for arm in ARMS)
     yield from (private(source, "aware", epsilon, public="household") for epsilon in EPSILONS[:2])
     yield nonprivate(source, "aware", public="household")
     yield untuned(source, "aware", public="household")
@@ -106,6 +106,7 @@ def _curve(source: str) -> Iterator[str]:
 def _heavy(source: str) -> Iterator[str]:
     for anchor in FORMS:
         yield from (private(source, arm, epsilon, anchor=anchor) for epsilon in HEAVY_EPSILONS for arm in ARMS)
+    yield from (private(source, arm, HEAVY_EPSILONS[0], public="") for arm in ARMS)
     yield from (paper_noise(source, arm) for arm in ARMS)
 
 

@@ -78,6 +78,10 @@ CONTRAST = """The paired difference vanilla − aware over seeds: above 0, aware
 least one of its four metrics is and none is the other way round, *mixed* if both happen, *not told apart* if no interval
 excludes 0. No correction is made for the number of metrics: of four without any effect behind them, one interval or more
 lies above 0 in at most about one pair of ten, and below 0 in as many.
+
+**Seeds vary the private training and not the public model, of which there is one for each arm.** The difference of a pair that
+begins from public models is therefore that of two particular models (the rows with ε = 0 show how far these were apart before),
+and its interval says nothing about another public stage. Only the pairs that begin from random weights compare the arms alone.
 """
 
 
@@ -121,7 +125,11 @@ def utility_text(runs: Runs, scale: Scale, notes: str) -> str:
 
 def settings_text(scale: Scale) -> str:
     """What a scale spends on private runs, on those at ε = ∞, and on the public model."""
-    efforts = {"Private runs": private(PANELS[0], "aware", 8.0), "those at ε = ∞": nonprivate(PANELS[0], "aware")}
+    efforts = {
+        "Private runs": private(PANELS[0], "aware", 8.0),
+        "those from random weights": private(PANELS[0], "aware", 8.0, public=""),
+        "those at ε = ∞": nonprivate(PANELS[0], "aware"),
+    }
     said = []
     for name, cell in efforts.items():
         training = effort_of(Cell.parse(cell), scale).training

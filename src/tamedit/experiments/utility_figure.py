@@ -5,23 +5,43 @@ is one seed. Level lines cost no privacy: the free probabilistic baseline and th
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamedit.diagnostics.figures import figure as drawn
 from tamedit.diagnostics.plots import RUNS, run_style
 from tamedit.evaluation.intervals import OverSeeds, over_seeds
+from tamedit.experiments.cells import Public
 from tamedit.experiments.figures import STYLES
 from tamedit.experiments.measures import Runs, metric
 from tamedit.experiments.utility import ARMS, EPSILONS, FREE, TASKS, BoundArm, nonprivate, private, untuned
 from tamedit.windows.anchor import Anchor
 from tamedit.windows.units import Unit
 
-ROWS: dict[str, tuple[Unit, Anchor]] = {
-    "a home-week, anchored": ("week", "seasonal"),
-    "a home-week, the paper's form": ("week", "none"),
-    "a whole home, anchored": ("series", "seasonal"),
+
+class Kind(NamedTuple):
+    """What the runs of a row have in common."""
+
+    unit: Unit
+    anchor: Anchor
+    public: Public
+
+    def private(self, source: str, arm: BoundArm, epsilon: float) -> str:
+        return private(source, arm, epsilon, *self)
+
+    def nonprivate(self, source: str, arm: BoundArm) -> str:
+        return nonprivate(source, arm, self.anchor, self.public)
+
+    def untuned(self, source: str, arm: BoundArm) -> str:
+        return untuned(source, arm, self.anchor, self.public)
+
+
+ROWS: dict[str, Kind] = {
+    "a home-week, anchored": Kind("week", "seasonal", "simulated"),
+    "a home-week, anchored, training begins from one public household": Kind("week", "seasonal", "household"),
+    "a home-week, the paper's form": Kind("week", "none", "simulated"),
+    "a whole home, anchored": Kind("series", "seasonal", "simulated"),
 }
 SPREAD = 1.03  # between the two arms, as a factor of ε: bars stand side by side
 INFINITE = max(EPSILONS) * 8 / 3
@@ -37,46 +57,45 @@ def draw_curve(runs: Runs, source: str, folder: Path) -> list[Path]:
         return []
     with drawn(folder / f"curve-{source}", 2.5 * len(rows) + 0.7, _names(runs, source, rows)) as (made, paths):
         parts = np.atleast_1d(made.subfigures(len(rows), 1, hspace=0.04))
-        for part, (title, (unit, anchor)) in zip(parts, rows.items(), strict=True):
+        for part, (title, kind) in zip(parts, rows.items(), strict=True):
             part.suptitle(f"ε protects {title}", x=0.01, ha="left", fontsize=9, weight="bold")
             for axis, task in zip(part.subplots(1, 2), TASKS, strict=True):
-                _panel(axis, runs, source, task, unit, anchor)
+                _panel(axis, runs, source, task, kind)
     return paths
 
 
-def curve_rows(runs: Runs, source: str) -> dict[str, tuple[Unit, Anchor]]:
+def curve_rows(runs: Runs, source: str) -> dict[str, Kind]:
     """The rows of the figure that have a private run."""
 
-    def there(unit: Unit, anchor: Anchor) -> bool:
-        return any(runs.of(private(source, arm, epsilon, unit, anchor)) for arm in ARMS for epsilon in EPSILONS)
+    def there(kind: Kind) -> bool:
+        return any(runs.of(kind.private(source, arm, epsilon)) for arm in ARMS for epsilon in EPSILONS)
 
-    return {title: own for title, own in ROWS.items() if there(*own)}
+    return {title: own for title, own in ROWS.items() if there(own)}
 
 
-def _names(runs: Runs, source: str, rows: dict[str, tuple[Unit, Anchor]]) -> dict[int, str]:
+def _names(runs: Runs, source: str, rows: dict[str, Kind]) -> dict[int, str]:
     """The legend: the arms, what is free, and the public models that are drawn."""
-    anchors = {anchor for _, anchor in rows.values()}
     public = {
         PUBLIC_STYLES[arm]: f"public model alone ({arm})"
         for arm in ARMS
-        if any(runs.of(untuned(source, arm, anchor)) for anchor in anchors)
+        if any(runs.of(kind.untuned(source, arm)) for kind in rows.values())
     }
     return {**{ARM_STYLES[arm]: f"DP-{arm}" for arm in ARMS}, FREE_STYLE: "free fill + Gaussian", **public}
 
 
-def _panel(axis: Any, runs: Runs, source: str, task: str, unit: Unit, anchor: Anchor) -> None:
+def _panel(axis: Any, runs: Runs, source: str, task: str, kind: Kind) -> None:
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
-    levels = {FREE_STYLE: _free(runs, source, task, unit, anchor)}
-    levels |= {PUBLIC_STYLES[arm]: _crps(runs, untuned(source, arm, anchor), task) for arm in ARMS}
+    levels = {FREE_STYLE: _free(runs, source, task, kind)}
+    levels |= {PUBLIC_STYLES[arm]: _crps(runs, kind.untuned(source, arm), task) for arm in ARMS}
     for number, level in levels.items():
         if level is not None:
             axis.axhline(level.mean, **run_style(number) | {"lw": 1.0})
     for arm, shift in zip(ARMS, (SPREAD, 1 / SPREAD), strict=True):
-        cells = {epsilon: private(source, arm, epsilon, unit, anchor) for epsilon in sorted(EPSILONS)}
+        cells = {epsilon: kind.private(source, arm, epsilon) for epsilon in sorted(EPSILONS)}
         points = {epsilon * shift: _crps(runs, cell, task) for epsilon, cell in cells.items()}
         _line(axis, points, ARM_STYLES[arm])
-        last = {max(points): points[max(points)], INFINITE * shift: _crps(runs, nonprivate(source, arm, anchor), task)}
+        last = {max(points): points[max(points)], INFINITE * shift: _crps(runs, kind.nonprivate(source, arm), task)}
         _line(axis, last, ARM_STYLES[arm], faint=True)
     ticks = sorted(EPSILONS)
     axis.set_xscale("log")
@@ -109,7 +128,7 @@ def _crps(runs: Runs, cell: str, task: str, method: str = "model") -> OverSeeds 
     return over_seeds(values) if values else None
 
 
-def _free(runs: Runs, source: str, task: str, unit: Unit, anchor: Anchor) -> OverSeeds | None:
+def _free(runs: Runs, source: str, task: str, kind: Kind) -> OverSeeds | None:
     """The free baseline of the panel's first run that is there: all see the same windows."""
-    cells = (private(source, arm, epsilon, unit, anchor) for epsilon in EPSILONS for arm in ARMS)
+    cells = (kind.private(source, arm, epsilon) for epsilon in EPSILONS for arm in ARMS)
     return next((_crps(runs, cell, task, FREE) for cell in cells if runs.of(cell)), None)

@@ -93,7 +93,9 @@ def contribution(unit: str, layout: Layout) -> Contribution:
     inside = np.searchsorted(borders, starts, side="right") == np.searchsorted(borders, ends - 1, side="right")
     spread = layout.reach > 0 and unit != "series"
     if bool(inside.all()) and not spread:
-        return Contribution(k, "removal", f"each {unit} holds its {_count(k)} whole, which vanish with it")
+        return Contribution(
+            k, "removal", f"each {unit} holds its {_count(k)} whole, which {'vanishes' if k == 1 else 'vanish'} with it"
+        )
     if layout.gaps == "dropped" and not spread:
         return Contribution(k, "removal", f"one {unit} touches {_count(k)}, dropped when a reading is missing")
     why = f"cleaning carries a reading {layout.reach} rows further" if spread else "a gap is kept"
