@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 from made_results import result
 
+from tamedit.data.simulate import simulate
 from tamedit.errors import UserError
+from tamedit.experiments import recipes
 from tamedit.experiments.cells import Cell
 from tamedit.experiments.measures import Runs
 from tamedit.experiments.results import Result
@@ -194,3 +196,15 @@ def test_runs_with_other_free_baselines_are_named() -> None:
     assert other_bars([AWARE, VANILLA], Runs({AWARE: [own], VANILLA: [other]})) == [VANILLA]
     assert other_bars([AWARE, VANILLA], Runs({AWARE: [own], VANILLA: [result(VANILLA)]})) == []
     assert other_bars([AWARE], Runs({})) == []
+
+
+def test_a_published_household_is_not_called_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is someone's data: the statement must say that its being public is a claim."""
+    homes = simulate(hours=24 * 7 * 10, seed=1)
+    monkeypatch.setattr(recipes, "load_data", lambda source: (homes, None))
+    said = {
+        public: recipes.public_start(Cell.parse(private("ideal", "aware", 8, public=public)), "smoke")
+        for public in ("simulated", "household")
+    }
+    assert said["simulated"].sentence.endswith("which is public")
+    assert "the user says is public" in said["household"].sentence

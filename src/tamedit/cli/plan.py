@@ -38,7 +38,7 @@ def plan(
     if not epsilon > 0 or not 0 < delta < 1:
         raise UserError(f"--epsilon {epsilon:g} must be positive and --delta {delta:g} between 0 and 1.")
     from tamedit.privacy.request import Privacy
-    from tamedit.training.proposal import propose, propose_for
+    from tamedit.training.proposal import CORES, MINUTES, propose, propose_for
 
     privacy = Privacy(epsilon=epsilon, delta=delta, unit=unit)
     if units is not None:
@@ -61,7 +61,7 @@ def plan(
     asked = {"--epsilon": f"{epsilon:g}", "--delta": f"{delta:g}", "--unit": unit}
     asked |= {"--init": init} if init else {}
     asked |= {"--window": str(window)} if window else {}
-    asked |= {"--minutes": f"{minutes * cores / 2:g}"} if minutes * cores != 20 else {}
+    asked |= {"--minutes": f"{minutes * cores / CORES:g}"} if minutes * cores != MINUTES * CORES else {}
     command = " ".join([source or "SOURCE", *(f"{name} {value}" for name, value in asked.items())])
     show(found, unit, f"tamedit train {command} --out runs/private")
 

@@ -151,7 +151,7 @@ def public_start(cell: Cell, scale: Scale) -> Start:
     shape = config.network
     return Start(
         source=config.source,
-        origin="public",
+        origin="public" if config.source == SOURCE else "said to be public",  # a household is someone's
         digest=blake2b(told.encode(), digest_size=8).hexdigest(),
         sizes={"depth": shape.depth, "width": shape.width, "heads": shape.heads, "mlp_ratio": shape.mlp_ratio},
     )

@@ -76,6 +76,8 @@ def train_public(
 
 
 def load_public(folder: Path, *, tuning: Tuning = "all", rank: int = 4) -> Initial:
-    """The finished public stage as a beginning. Simulated or a named public series, so nobody has to vouch for it."""
+    """The finished public stage as a beginning. For simulated homes nobody has to vouch; for a series the caller does."""
     initial = load_initial_run(folder, tuning=tuning, rank=rank, public=True)
+    if initial.start.source != SOURCE:
+        return initial
     return Initial(initial.start.model_copy(update={"origin": "public"}), initial.spec, initial.weights)
