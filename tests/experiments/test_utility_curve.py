@@ -10,7 +10,7 @@ from tamedit.errors import UserError
 from tamedit.experiments import recipes
 from tamedit.experiments.cells import Cell
 from tamedit.experiments.measures import Runs
-from tamedit.experiments.results import Result
+from tamedit.experiments.results import Result, agrees
 from tamedit.experiments.utility import (
     all_cells,
     is_utility,
@@ -50,7 +50,7 @@ def everything(cell: str, values: Sequence[float], coverage: float = 0.9) -> lis
 def test_every_cell_has_a_name_that_comes_back() -> None:
     for name in all_cells():
         assert Cell.parse(name).name == name
-    assert len(set(all_cells())) == len(all_cells()) == 2 * 32 + 24
+    assert len(set(all_cells())) == len(all_cells()) == 2 * 40 + 24
 
 
 def test_the_most_informative_cells_come_first() -> None:
@@ -67,6 +67,7 @@ def test_the_most_informative_cells_come_first() -> None:
     assert "ideal/untuned/medium/tanh/seasonal/public" in utility_cells("curve")
     assert "ideal/non-dp/medium/tanh/seasonal" in utility_cells("curve")
     assert "ideal/vanilla/epsilon=1/unit=week/public" in utility_cells("curve")
+    assert "ideal/vanilla/epsilon=1/unit=series/public" in utility_cells("curve")
     assert utility_cells("curve") == utility_cells("curve:ideal")
     assert utility_cells("curve:fleet") == [name.replace("ideal/", "fleet/") for name in utility_cells("curve")]
     heavy = utility_cells("heavy")
@@ -188,7 +189,7 @@ def test_a_pair_needs_both_runs_and_seeds() -> None:
     assert few.verdict == "not yet run with enough seeds (1)"
     assert "+0.1000 † |" in contrast_table([few], Runs({}))
     pairs = [one.cell for one in contrasts(Runs({}), utility_cells("curve"))]
-    assert len(pairs) == 3 + 1 + 2 + 3 + 3 + 1, "public models and runs without a vanilla partner make no pair"
+    assert len(pairs) == 3 + 1 + 2 + 3 + 3 + 1 + 3, "public models and runs without a vanilla partner make no pair"
 
 
 def test_runs_with_other_free_baselines_are_named() -> None:
@@ -208,3 +209,14 @@ def test_a_published_household_is_not_called_nobodys(monkeypatch: pytest.MonkeyP
     }
     assert said["simulated"].sentence.endswith("which is public")
     assert "the user says is public" in said["household"].sentence
+
+
+def test_what_a_beginning_is_called_does_not_make_a_run_due_again() -> None:
+    cell = Cell.parse("fleet/aware/epsilon=8/unit=week/medium/tanh/seasonal/public")
+    config = recipes.recipe(cell, "smoke", 0, simulate(meters=4, hours=6 * 168, seed=0))
+    assert config.start is not None
+    found = result(cell.name).model_copy(update={"config": config.model_dump(mode="json")})
+    renamed = config.model_copy(update={"start": config.start.model_copy(update={"origin": "said to be public"})})
+    assert agrees(found, renamed)
+    other = config.model_copy(update={"start": config.start.model_copy(update={"digest": "0" * 16})})
+    assert not agrees(found, other), "another public model is another run"

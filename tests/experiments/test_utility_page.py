@@ -43,9 +43,9 @@ def test_a_row_says_its_unit_and_what_it_costs_for_others(whole: Runs) -> None:
     rows = text.splitlines()[2:]
     assert rows[0].startswith("| aware | anchored | public model | 8 a home-week | 1,876 / 26,635 |")
     assert rows[0].endswith("**0.226 ± 0.002** | 1.000 | **0.236 ± 0.002** | 90.00 % | 90.00 % | 3 |")
-    assert sum("a whole home" in line for line in rows) == 6
+    assert sum("a whole home" in line for line in rows) == 12
     assert sum("∞, no unit protected" in line for line in rows) == 7
-    assert sum("0, no private data used" in line for line in rows) == 3
+    assert sum("0, no private data used" in line for line in rows) == 5
     assert [line.split(" | ")[0] for line in rows if "(free)" in line] == [
         "| linear interpolation (free)",
         "| seasonal naive (free)",
@@ -71,14 +71,14 @@ def test_a_guess_without_a_band_has_no_coverage() -> None:
 def test_the_whole_page(whole: Runs) -> None:
     text = utility_text(whole, "laptop", "This did not help.")
     assert (
-        "32 of 32 cells of `curve` (96 runs), 32 of 32 cells of `curve:fleet` (96 runs), 24 of 24 cells of `heavy`"
+        "40 of 40 cells of `curve` (120 runs), 40 of 40 cells of `curve:fleet` (120 runs), 24 of 24 cells of `heavy`"
         in text
     )
     assert "not yet run" not in text.partition("## What it must show")[2].partition("| target")[2]
     assert "(not run)" not in text
     assert "## What was tried\n\nThis did not help.\n" in text
     assert (
-        "- `ideal`, 13 pairs: 13 better.\n- `fleet`, 13 pairs: 13 better.\n- `ideal-heavy`, 6 pairs: 6 better." in text
+        "- `ideal`, 16 pairs: 16 better.\n- `fleet`, 16 pairs: 16 better.\n- `ideal-heavy`, 6 pairs: 6 better." in text
     )
     assert "| aware | anchored | public model | 8 a home-week | 93 ± 0 % | 92 ± 0 % | 3 |" in text
     assert "Not to be compared" not in text
@@ -109,7 +109,7 @@ def test_gains_over_homes_are_those_of_the_hardest_guess_and_of_every_seed() -> 
 
 def test_the_page_without_any_result() -> None:
     text = utility_text(Runs({}), "laptop", "")
-    assert "0 of 32 cells of `curve` (0 runs)" in text
+    assert "0 of 40 cells of `curve` (0 runs)" in text
     assert "## What was tried" not in text
     assert "](" not in text, "nothing to show, no link"
     assert text.count("\nnot yet run\n") == 3  # ideal, and both beds of heavy tails
@@ -153,7 +153,7 @@ def test_files_are_written_and_linked(tmp_path: Path) -> None:
     assert all(path.exists() for path in paths)
     text = (out / PAGE).read_text(encoding="utf-8")
     assert "By hand." in text
-    assert "2 of 32 cells of `curve` (2 runs)" in text
+    assert "2 of 40 cells of `curve` (2 runs)" in text
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (out / target).exists(), target
     before = {path: path.read_bytes() for path in paths}

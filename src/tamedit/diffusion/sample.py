@@ -33,7 +33,7 @@ class SamplerConfig(BaseModel):
     solver: Solver = "dpm++"
     steps: PositiveInt = 20
     antithetic: bool = True
-    rows: PositiveInt = 256
+    rows: PositiveInt = 128  # with more, the CPU's allocator maps and unmaps the widest tensor at every step
 
 
 def make_scheduler(process: Process, solver: Solver) -> Any:

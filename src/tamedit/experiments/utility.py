@@ -101,6 +101,8 @@ def _curve(source: str) -> Iterator[str]:
     yield from (private(source, arm, epsilon, "series") for epsilon in EPSILONS for arm in ARMS)
     yield from (private(source, arm, epsilon, anchor="none") for epsilon in EPSILONS for arm in ARMS)
     yield from (nonprivate(source, arm, "none") for arm in ARMS)
+    yield from (untuned(source, arm, "none") for arm in ARMS)
+    yield from (private(source, arm, epsilon, "series", "none") for epsilon in EPSILONS for arm in ARMS)
 
 
 def _heavy(source: str) -> Iterator[str]:

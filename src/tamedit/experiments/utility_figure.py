@@ -42,6 +42,7 @@ ROWS: dict[str, Kind] = {
     "a home-week, anchored, training begins from one public household": Kind("week", "seasonal", "household"),
     "a home-week, the paper's form": Kind("week", "none", "simulated"),
     "a whole home, anchored": Kind("series", "seasonal", "simulated"),
+    "a whole home, the paper's form": Kind("series", "none", "simulated"),
 }
 SPREAD = 1.03  # between the two arms, as a factor of ε: bars stand side by side
 INFINITE = max(EPSILONS) * 8 / 3
