@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from support import Run
 
+import tamedit as tame
 from tamedit.training import public
 
 SHORT = ("--scale", "smoke", "--steps", 2, "--batch-size", 4, "--epsilon", 8, "--test-only")
@@ -45,6 +47,28 @@ def test_simulated_homes_come_first(run: Run, homes: Path, tmp_path: Path) -> No
     code, said, err = run("evaluate", out, "--windows", 4, "--samples", 4, "--json")
     assert code == 0, err
     assert json.loads(said)["windows"] == 4
+
+
+@pytest.mark.usefixtures("small_fleet")
+def test_simulated_homes_come_first_in_python(homes: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    privacy = tame.Privacy(epsilon=8, unit="week", test_only=True)
+    chosen = {"scale": "smoke", "steps": 2, "batch_size": 4, "privacy": privacy, "init": "simulated", "folder": folder}
+    model = tame.fit(homes, **chosen)
+    assert "the model that training began from (simulated fleet), which is public" in str(model.privacy)
+    assert (folder / "public" / "model.safetensors").exists()
+    assert (folder / "ledger.jsonl").exists()
+
+
+@pytest.mark.usefixtures("small_fleet")
+def test_series_of_another_form_are_refused_before_the_public_stage(run: Run, tmp_path: Path) -> None:
+    table, out = tmp_path / "two.csv", tmp_path / "run"
+    stamps = pd.date_range("2024-01-01", periods=24 * 70, freq="h")
+    pd.DataFrame({"time": stamps, "load": 1.0, "price": 2.0}).to_csv(table, index=False)
+    code, _, err = run("train", table, "--out", out, "--init", "simulated", *SHORT)
+    assert code == 2
+    assert "has one target and no covariates but the calendar, and these series have 2 and 0" in err
+    assert not out.exists()
 
 
 def test_private_bounds_need_a_model_to_begin_from(run: Run, homes: Path, smoke_run: Path, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def whole() -> Runs:
 def test_a_row_says_its_unit_and_what_it_costs_for_others(whole: Runs) -> None:
     text = markdown(run_table(utility_cells("curve"), whole, "ideal"), whole)
     rows = text.splitlines()[2:]
-    assert rows[0].startswith("| aware | anchored | public model | 8 a home-week | 1,876 / 26,635 |")
+    assert rows[0].startswith("| aware | anchored | public model | 8 a home-week | 1,876 / 26,635 / – |")
     assert rows[0].endswith("**0.226 ± 0.002** | 1.000 | **0.236 ± 0.002** | 90.00 % | 90.00 % | 3 |")
     assert sum("a whole home" in line for line in rows) == 12
     assert sum("∞, no unit protected" in line for line in rows) == 7
@@ -54,7 +54,7 @@ def test_a_row_says_its_unit_and_what_it_costs_for_others(whole: Runs) -> None:
         "| free fill + Gaussian (free)",
     ]
     heavy = markdown(run_table(utility_cells("heavy")[:12], whole, "ideal-heavy"), whole)
-    assert "| vanilla | paper's | random weights | 1,876 a window, σ = 0.1 | 1,876 / 26,635 |" in heavy
+    assert "| vanilla | paper's | random weights | 1,876 a window, σ = 0.1 | 1,876 / 26,635 / – |" in heavy
     assert "σ = 0.1: ε = 1,876 for a window, 26,635 for a reading (δ = 1e-5)." in heavy
 
 

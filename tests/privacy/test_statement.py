@@ -53,6 +53,21 @@ def test_words_and_data() -> None:
     assert data["protects"] is True
     assert data["mechanisms"] == [{"sampling_rate": 0.01, "noise_multiplier": 1.0, "count": 1000}]
     assert data["statement"] == words
+    assert "All readings of one meter together: no guarantee." in words
+    assert data["whole_meter"] is None
+
+
+def test_a_week_of_a_meter_is_not_the_meter() -> None:
+    found = record()
+    (segment,) = found.segments
+    segment.contributions["series"] = Contribution(17, "removal", "a meter has 17 blocks")
+    week, meter = Statement.of(found), Statement.of(found, unit="series")
+    assert meter.epsilon is not None
+    assert meter.epsilon.value > 20
+    assert f"All readings of one meter together: ε = {shown(meter.epsilon.value)}, which protects nobody." in str(week)
+    assert week.to_dict()["whole_meter"] == pytest.approx(meter.epsilon.value)
+    assert week.protects, "the week's own guarantee stands"
+    assert "together" not in str(meter)
 
 
 def test_the_papers_setting_protects_nobody() -> None:

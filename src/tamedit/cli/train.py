@@ -175,6 +175,7 @@ def train(
         initial = begin(
             init,
             out,
+            series,
             tuning=tune,  # type: ignore[arg-type]
             rank=rank,
             is_public=init_is_public,

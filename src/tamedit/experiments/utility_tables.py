@@ -20,13 +20,13 @@ OWNED: dict[Unit, str] = {
     "week": "a home-week",
     "series": "a whole home",
 }
-BESIDE: tuple[Unit, ...] = ("window", "record")
+BESIDE: tuple[Unit, ...] = ("window", "record", "series")
 BEGINNINGS: dict[Public, str] = {
     "": "random weights",
     "simulated": "public model",
     "household": "public household",
 }
-LEADS = ("arm", "form", "begins from", "ε, unit", "ε of the same run a window / a reading")
+LEADS = ("arm", "form", "begins from", "ε, unit", "ε of the same run a window / a reading / a whole home")
 SAME_BAR = 0.01  # relative: free baselines of two runs that differ by more did not see the same windows
 
 

@@ -1,6 +1,7 @@
 """What may be said about a model's privacy, in words and as data, derived from its ledger.
 
-A statement names the unit, the neighbours, ε, δ and the accountant, and everything that the guarantee does not cover.
+A statement names the unit, the neighbours, ε, δ and the accountant, and everything that the guarantee does not cover. Where the
+unit is less than a meter it also says what the same training means for a whole one: a week of a home is not the home.
 """
 
 import math
@@ -40,6 +41,7 @@ class Statement:
     mechanisms: tuple[Mechanism, ...] = ()
     test_only: bool = False
     not_covered: tuple[str, ...] = field(default_factory=tuple)
+    whole_meter: Epsilon | None = None  # None: the unit is that already, or nothing can be said
 
     @classmethod
     def without_privacy(cls) -> "Statement":
@@ -55,18 +57,19 @@ class Statement:
         What is not covered is the union of `not_covered` and of the segments' facts: a list under the key "not_covered".
         """
         plan = record.segments[-1].plan
-        unit = unit or plan.unit
+        unit, delta = unit or plan.unit, plan.delta if delta is None else delta
         gaps = [gap for segment in record.segments for gap in segment.facts.get("not_covered", [])]
         return cls(
             private=True,
             unit=unit,
             contribution=record.contribution(unit),
-            epsilon=record.epsilon(unit, plan.delta if delta is None else delta),
+            epsilon=record.epsilon(unit, delta),
             steps=record.steps,
             segments=len(record.segments),
             mechanisms=tuple(record.mechanisms),
             test_only=record.test_only,
             not_covered=tuple(dict.fromkeys([*gaps, *not_covered])),
+            whole_meter=_whole_meter(record, unit, delta),
         )
 
     @property
@@ -92,6 +95,8 @@ class Statement:
             f"Neighbours: {NEIGHBOUR_WORDS[self.contribution.neighbour]}; at most {self.contribution.k} "
             f"example{'s' if self.contribution.k > 1 else ''} a unit ({self.contribution.reason}).",
         ]
+        if self.unit != "series":
+            lines.append(f"All readings of one meter together: {self._meter_words}.")
         if value > PROTECTS_NOBODY:
             lines.insert(
                 1, f"An ε of {shown(value)} protects nobody: treat the model as if it had been trained without privacy."
@@ -102,6 +107,13 @@ class Statement:
         if self.not_covered:
             lines.append("Not covered by the guarantee: " + "; ".join(self.not_covered) + ".")
         return "\n".join(lines)
+
+    @property
+    def _meter_words(self) -> str:
+        if self.whole_meter is None:
+            return "no guarantee"
+        value = self.whole_meter.value
+        return f"ε = {shown(value)}" + (", which protects nobody" if value > PROTECTS_NOBODY else "")
 
     def to_dict(self) -> dict[str, Any]:
         """The statement as data: no infinities, so that it is valid JSON."""
@@ -120,8 +132,19 @@ class Statement:
             "segments": self.segments,
             "mechanisms": [asdict(mechanism) for mechanism in self.mechanisms],
             "not_covered": list(self.not_covered),
+            "whole_meter": finite(self.whole_meter.value) if self.whole_meter else None,
             "statement": str(self),
         }
+
+
+def _whole_meter(record: Record, unit: str, delta: float) -> Epsilon | None:
+    """ε for all readings of one meter, where that is more than the unit and the ledger can say it."""
+    if unit == "series":
+        return None
+    try:
+        return record.epsilon("series", delta, with_rdp=False)
+    except UserError:
+        return None
 
 
 def side_by_side(record: Record, delta: float | None = None) -> dict[str, dict[str, Any]]:

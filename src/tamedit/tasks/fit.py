@@ -9,6 +9,7 @@ from tamedit.data.series import Series, read
 from tamedit.data.split import Split, split_by_time
 from tamedit.errors import UserError
 from tamedit.model.bounds import Operator
+from tamedit.model.zoo import tightened
 from tamedit.privacy.request import Privacy
 from tamedit.tasks import frames
 from tamedit.tasks.model import Data, Model
@@ -17,7 +18,8 @@ from tamedit.training.fit import train
 from tamedit.training.folder import DataFacts
 from tamedit.training.loop import Progress
 from tamedit.training.proposal import recommended
-from tamedit.training.recipe import RunConfig, Scale, Tightness, make_config
+from tamedit.training.public import SIMULATED, simulated_start
+from tamedit.training.recipe import REFERENCE, RunConfig, Scale, Tightness, make_config
 from tamedit.training.start import Initial, load_initial_run
 from tamedit.windows.anchor import Anchor
 
@@ -69,14 +71,30 @@ def fit(
 ) -> Model:
     """Train a model and return it.
 
-    `data` is a series, a table, a path or a named data set. A named data set is split by its own rule; of everything else
-    the last 15 % of every meter are kept for validation. `privacy` trains privately: `Privacy(epsilon=8, unit="day")`.
-    `non_negative` states a public fact, that readings cannot be negative, so that no draw is; `typical_level` and
-    `typical_scale` (one number a target) are public facts too, the units of what is generated from nothing; with the public
-    bounds `lower` and `upper` instead, a private run estimates them with noise, at the expense of its budget. `init` is a run
-    to begin from, or `load_initial_run(run, tuning="low_rank", public=True)` to say more about it; `private_bounds` sets the
-    bounds by magnitudes that the initial model shows on this data, measured with noise at the expense of the budget. `folder`
-    keeps the run, so that it can be resumed; without it only the model is kept, in memory. `reading` goes to `tamedit.read`.
+    Args:
+        data: a series, a table, a path or a named data set. A named data set is split by its own rule; of everything else the
+            last 15 % of every meter are kept for validation.
+        scale: smoke (seconds), laptop (minutes) or paper (its size and its 20,000 steps).
+        anchor: seasonal, the residual of the free fill, or none, the paper's form.
+        bounds: how tight the condition and the modulation are bounded; off is the ordinary AdaLN-Zero.
+        operator: how they are bounded.
+        steps, batch_size, size: instead of what the scale, or the plan of a private run, would take.
+        window, period: rows of a window and of a season, instead of what the series suggest.
+        non_negative: a public fact, that readings cannot be negative, so that no draw is.
+        typical_level, typical_scale: public facts, one number a target: the units of what is generated from nothing.
+        lower, upper: public bounds of the readings; with them a private run estimates level and scale with noise instead, at
+            the expense of its budget.
+        privacy: train privately, `Privacy(epsilon=8, unit="day")`.
+        init: a run to begin from; `load_initial_run(run, tuning="low_rank", public=True)` to say more about it; or "simulated",
+            a model of made-up homes that is trained first (minutes, and no privacy spent).
+        private_bounds: set the bounds by magnitudes that the initial model shows on this data, measured with noise at the
+            expense of the budget.
+        folder: keeps the run and its ledger, so that it can be resumed, accounted and evaluated. Without it only the model and
+            its statement are kept, in memory.
+        resume: continue what lies in the folder.
+        speed: device, threads and other settings that change no result.
+        progress: called as training goes on.
+        reading: goes to `tamedit.read`.
     """
     name = str(data) if isinstance(data, str | Path) else "data"
     if isinstance(data, str) and data in sources.SOURCES:
@@ -88,30 +106,28 @@ def fit(
             )
         series = frames.without_calendar(data if isinstance(data, Series) else read(data, **reading))
         split = split_by_time(series, (0.85, 0.15, 0.0))
-    initial = (
-        init if isinstance(init, Initial) or init is None else load_initial_run(Path(init), private=privacy is not None)
-    )
-    config: RunConfig = make_config(
-        series,
-        name,
-        scale=scale,
-        anchor=anchor,
-        bounds=bounds,
-        operator=operator,
-        steps=steps,
-        seed=seed,
-        window=window,
-        size=size,
-        period=period,
-        privacy=privacy,
-        batch_size=batch_size,
-        start=None if initial is None else initial.start,
-        private_bounds=private_bounds,
-    )
-    given = {"steps": steps, "batch_size": batch_size, "size": size}
-    config = recommended(config, split.train, scale, [one for one, value in given.items() if value is not None])
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(folder) if folder is not None else Path(temporary) / "run"
+        initial = _initial(init, place, series, privacy is not None, anchor, bounds, operator, speed, progress)
+        config: RunConfig = make_config(
+            series,
+            name,
+            scale=scale,
+            anchor=anchor,
+            bounds=bounds,
+            operator=operator,
+            steps=steps,
+            seed=seed,
+            window=window,
+            size=size,
+            period=period,
+            privacy=privacy,
+            batch_size=batch_size,
+            start=None if initial is None else initial.start,
+            private_bounds=private_bounds,
+        )
+        given = {"steps": steps, "batch_size": batch_size, "size": size}
+        config = recommended(config, split.train, scale, [one for one, value in given.items() if value is not None])
         facts = DataFacts(
             reading=reading,
             non_negative=non_negative,
@@ -130,3 +146,28 @@ def fit(
                 f"Training stopped at step {outcome.step} of {config.training.steps}; call fit again with resume=True."
             )
         return Model.load(place, speed.device if speed else "auto")
+
+
+def _initial(
+    init: Initial | str | Path | None,
+    place: Path,
+    series: Series,
+    private: bool,
+    anchor: Anchor,
+    bounds: Tightness,
+    operator: Operator,
+    speed: Speed | None,
+    progress: Progress | None,
+) -> Initial | None:
+    """The model that training begins from, trained first if it is to be one of simulated homes."""
+    if init is None or isinstance(init, Initial):
+        return init
+    if str(init) != SIMULATED:
+        return load_initial_run(Path(init), private=private)
+    limits = tightened(REFERENCE[anchor], bounds)
+    found = simulated_start(
+        place, series, anchor=anchor, bounds=limits, operator=operator, speed=speed, progress=progress
+    )
+    if found is None:
+        raise KeyboardInterrupt
+    return found

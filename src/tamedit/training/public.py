@@ -11,8 +11,11 @@ import numpy as np
 from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 from tamedit.data.split import Split, split_by_meter
+from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds, Operator
 from tamedit.model.tuning import Tuning
+from tamedit.model.zoo import SIZES
+from tamedit.training.artifact import WEIGHTS
 from tamedit.training.config import Speed
 from tamedit.training.fit import train
 from tamedit.training.folder import DataFacts
@@ -21,6 +24,10 @@ from tamedit.training.recipe import RunConfig, make_config
 from tamedit.training.start import Initial, load_initial_run
 from tamedit.windows.anchor import Anchor
 
+SIMULATED, PLACE = (
+    "simulated",
+    "public",
+)  # what stands for a run to begin from, and where in the new run's folder it is made
 SOURCE = "simulated fleet"
 METERS, WEEKS, VARIETY, SEED = 400, 12, 0.6, 2024
 TYPICAL = 0.4  # kWh an hour
@@ -81,3 +88,30 @@ def load_public(folder: Path, *, tuning: Tuning = "all", rank: int = 4) -> Initi
     if initial.start.source != SOURCE:
         return initial
     return Initial(initial.start.model_copy(update={"origin": "public"}), initial.spec, initial.weights)
+
+
+def simulated_start(
+    run: Path,
+    series: Series,
+    *,
+    anchor: Anchor,
+    bounds: Bounds,
+    operator: Operator,
+    tuning: Tuning = "all",
+    rank: int = 4,
+    speed: Speed | None = None,
+    progress: Progress | None = None,
+) -> Initial | None:
+    """A model of simulated homes, for a run on `series`: trained in the run's folder, or found there; None if stopped."""
+    if len(series.targets) != 1 or series.covariate_names:
+        raise UserError(
+            "A model of simulated homes has one target and no covariates but the calendar, and these series have "
+            f"{len(series.targets)} and {len(series.covariate_names)}; begin from a run on public data of the same form."
+        )
+    folder = run / PLACE
+    if not (folder / WEIGHTS).exists():
+        homes = fleet()
+        config = public_config(homes, anchor=anchor, bounds=bounds, operator=operator, network=SIZES["mini"])
+        if not train_public(config, split_fleet(homes), folder, speed=speed, progress=progress):
+            return None
+    return load_public(folder, tuning=tuning, rank=rank)
