@@ -39,8 +39,8 @@ from tamedit.model.dit import DiffusionTransformer
 from tamedit.privacy.engine import Engine
 from tamedit.privacy.request import Privacy
 from tamedit.streams import purpose_seed, step_generator
+from tamedit.training.layout import private_windows
 from tamedit.training.optimizer import make_optimizer
-from tamedit.training.private import private_windows
 from tamedit.training.public import FACTS, fleet
 from tamedit.training.recipe import RunConfig, make_config
 from tamedit.training.source import engine_losses, noised_batch

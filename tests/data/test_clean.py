@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from tamedit.data.clean import moving_average, replace_negatives
+from tamedit.data.clean import drop_negatives, moving_average, replace_negatives
 from tamedit.data.series import Series, read
 from tamedit.data.simulate import simulate
 
@@ -17,7 +17,20 @@ def hourly(*columns: np.ndarray) -> Series:
 
 def test_nothing_to_do() -> None:
     series = hourly(np.arange(50.0))
-    assert replace_negatives(series) is series
+    np.testing.assert_array_equal(replace_negatives(series).values, series.values)
+    assert drop_negatives(series) is series
+
+
+def test_dropping_looks_at_one_reading_at_a_time() -> None:
+    series = simulate(meters=2, hours=500, negative_rate=0.02, seed=3)
+    dropped = drop_negatives(series)
+    with np.errstate(invalid="ignore"):
+        negative = series.values < 0
+    assert np.isnan(dropped.values[negative]).all()
+    np.testing.assert_array_equal(dropped.values[~negative], series.values[~negative])
+    assert f"{negative.sum()} negative readings taken as missing" in dropped.notes[-1]
+    assert dropped.reach == 0
+    assert replace_negatives(series).reach == 500
 
 
 def test_only_negatives_change_and_missing_stays_missing() -> None:

@@ -176,7 +176,11 @@ def test_real_household() -> None:
     series = sources.load("household")
     assert len(series) == 34_589
     assert np.isnan(series.values).sum() == 421
-    assert replace_negatives(series) is series
+    np.testing.assert_array_equal(replace_negatives(series).values, series.values)
+    private = sources.load("household", private=True)
+    np.testing.assert_array_equal(private.values, series.values)
+    assert private.reach == 0
+    assert series.reach == len(series), "where a reading is negative, others far away may stand for it"
     split = sources.split("household", series)
     assert len(split.train) + len(split.validation) + len(split.test) == len(series)
 

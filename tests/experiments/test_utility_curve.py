@@ -202,7 +202,7 @@ def test_runs_with_other_free_baselines_are_named() -> None:
 def test_a_published_household_is_not_called_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is someone's data: the statement must say that its being public is a claim."""
     homes = simulate(hours=24 * 7 * 10, seed=1)
-    monkeypatch.setattr(recipes, "load_data", lambda source: (homes, None))
+    monkeypatch.setattr(recipes, "load_data", lambda source, private=False: (homes, None))
     said = {
         public: recipes.public_start(Cell.parse(private("ideal", "aware", 8, public=public)), "smoke")
         for public in ("simulated", "household")

@@ -6,14 +6,15 @@ import torch
 from scipy import stats
 
 from tamedit.errors import UserError
+from tamedit.privacy import noise
 from tamedit.privacy.noise import GaussianNoise, secure_normals
 
 SOURCES = [{"test_seed": 3}, {}, {"secure": True}]
 
 
-def draw(noise: GaussianNoise, count: int) -> np.ndarray:
+def draw(source: GaussianNoise, count: int) -> np.ndarray:
     total = torch.zeros(count, dtype=torch.float64)
-    noise.add_([total])
+    source.add_([total])
     return total.numpy()
 
 
@@ -69,6 +70,17 @@ def test_fresh_stream_each_time_unless_a_test() -> None:
     first = draw(GaussianNoise(1.0), 10)
     torch.manual_seed(0)
     assert not np.array_equal(first, draw(GaussianNoise(1.0), 10))
+
+
+def test_every_bit_of_the_seed_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch's generator would see the low 32 bits alone, and those can be tried one by one."""
+    drawn = []
+    for high in (1, 2):
+        monkeypatch.setattr(noise.os, "urandom", lambda count, high=high: b"\7" * 8 + bytes([high]) * (count - 8))
+        tensor = torch.zeros(8)
+        GaussianNoise(1.0).add_([tensor])
+        drawn.append(tensor)
+    assert not torch.equal(*drawn)
 
 
 def test_a_test_run_resumes_with_the_same_noise() -> None:

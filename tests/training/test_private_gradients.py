@@ -19,8 +19,9 @@ from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import NetworkConfig
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.request import Privacy
+from tamedit.training.budget import Budget, stream_seed
 from tamedit.training.distributed import World
-from tamedit.training.private import Budget, PrivateGradients
+from tamedit.training.private import PrivateGradients
 from tamedit.training.source import noised_batch
 from tamedit.windows.cut import Windows, cut_blocks
 from tamedit.windows.examples import ExampleConfig, Examples
@@ -117,6 +118,36 @@ def test_neighbours_move_the_sum_by_at_most_the_clip() -> None:
     source = without_noise(make_source(examples, sampling_rate=1.0))
     source.sampler.sample = lambda step: np.delete(np.arange(40), 7)  # type: ignore[method-assign]
     assert (gradient_of(source) * 40 - before).norm() <= 0.7 * (1 + 1e-5)
+
+
+class SameDraws(Examples):
+    """Examples after the removal of one, each with the draws that it had before."""
+
+    def names(self, indices: np.ndarray, draws: int) -> np.ndarray:  # type: ignore[override]
+        return Examples.names(indices + (indices >= 7), draws)
+
+
+def test_a_meter_that_leaves_the_data_moves_the_sum_by_at_most_the_clip() -> None:
+    """All later meters move up one position. With the draws that they had (any: they are secret and independent of the data)
+    the sum moves by at most C; with those of a known seed at their new positions it would not."""
+    examples = make_examples()
+    before = gradient_of(without_noise(make_source(examples, sampling_rate=1.0, divisor=1.0)))
+    series = examples.windows.series.select(np.delete(np.arange(40), 7))
+    left = (cut_blocks(series, 24, None), examples.masks, examples.scaling, examples.config, examples.seed)
+    moved = []
+    for kind in (SameDraws, Examples):
+        source = without_noise(make_source(kind(*left), sampling_rate=1.0, divisor=1.0))
+        moved.append(float((gradient_of(source) - before).norm()))
+    assert moved[0] <= 0.7 * (1 + 1e-5)
+    assert moved[1] > 2 * 0.7
+
+
+def test_the_draws_of_a_run_with_a_guarantee_are_secret() -> None:
+    promised = Privacy(noise_multiplier=1.0, unit="window")
+    seeds = {stream_seed(promised, 5, World()) for _ in range(4)}
+    assert len(seeds) == 4
+    assert min(seeds) > 2**40, "a small number could be guessed"
+    assert stream_seed(PRIVACY, 5, World()) == 5
 
 
 def test_crops_stay_inside_their_blocks_and_reach_every_place() -> None:

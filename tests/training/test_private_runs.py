@@ -10,22 +10,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from tamedit.data.series import Series
+from tamedit.data.clean import replace_negatives
+from tamedit.data.series import Series, read
 from tamedit.data.simulate import simulate
 from tamedit.data.split import split_by_time
 from tamedit.errors import UserError
 from tamedit.privacy.record import read as read_ledger
 from tamedit.privacy.request import Privacy
+from tamedit.training import fit as fitting
 from tamedit.training.checkpoint import load_state
 from tamedit.training.config import Speed
 from tamedit.training.fit import train
 from tamedit.training.folder import DataFacts
+from tamedit.training.layout import CLOCK_CHANGES
 from tamedit.training.loop import CHECKPOINT, Outcome
 from tamedit.training.recipe import make_config
+from tamedit.windows.examples import Examples
 
 FACTS = DataFacts(typical_level=(0.35,), typical_scale=(0.35,))
 SPEED = Speed(threads=1, checkpoint_seconds=0.05, log_every=1)
@@ -98,6 +103,86 @@ def test_another_run_in_the_folder_cannot_spend_the_budget_again(fleet: Series, 
     assert read_ledger(tmp_path).epsilon("day", 1e-5).value <= 6.0
     after = load_file(tmp_path / "model.safetensors")
     assert before.keys() == after.keys()
+
+
+def test_a_lost_ledger_is_noticed(fleet: Series, tmp_path: Path) -> None:
+    run(fleet, tmp_path, steps=6)
+    ledger = tmp_path / "ledger.jsonl"
+    whole = ledger.read_text()
+    ledger.unlink()
+    with pytest.raises(UserError, match="has 6 steps and its ledger paid for 0"):
+        run(fleet, tmp_path, steps=6, resume=True)
+    assert not ledger.exists(), "no new ledger that would state ε = 0"
+    ledger.write_text("".join(line for line in whole.splitlines(keepends=True) if '"charge"' not in line))
+    with pytest.raises(UserError, match="paid for 0"):
+        run(fleet, tmp_path, steps=6, resume=True)
+
+
+def test_a_checkpoint_of_unknown_origin_is_refused(fleet: Series, tmp_path: Path) -> None:
+    run(fleet, tmp_path, steps=2)
+    (tmp_path / "run.json").unlink()
+    with pytest.raises(UserError, match=r"holds checkpoint\.safetensors but no run\.json"):
+        run(fleet, tmp_path, steps=2, resume=True)
+
+
+def test_the_examples_draws_do_not_come_from_the_public_seed(
+    fleet: Series, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    class Seen(Examples):
+        def __init__(self, *given: Any) -> None:
+            seen.append(given[-1])
+            super().__init__(*given)
+
+    monkeypatch.setattr(fitting, "Examples", Seen)
+    run(fleet, tmp_path / "promised", steps=1)
+    run(fleet, tmp_path / "test", steps=1, test_only=True)
+    assert seen[0] != 0
+    assert seen[1] == 0
+
+
+def test_statistics_cannot_pass_the_wall(fleet: Series, tmp_path: Path) -> None:
+    wanted = Privacy(epsilon=0.3, noise_multiplier=5.0, unit="day", statistics_noise=5.0)
+    config = make_config(fleet, "simulated", scale="smoke", steps=5, window=48, size="tiny", privacy=wanted)
+    facts = DataFacts(lower=(0.0,), upper=(2.0,))
+    with pytest.raises(UserError, match=r"beyond the budget of 0\.3"):
+        train(split_by_time(fleet), config, tmp_path, facts=facts, speed=SPEED)
+    assert not (tmp_path / "scaling.json").exists()
+    assert not read_ledger(tmp_path).mechanisms
+
+
+def test_a_released_statistic_must_be_in_the_ledger(fleet: Series, tmp_path: Path) -> None:
+    wanted = Privacy(epsilon=12.0, unit="day", statistics_noise=2.0)
+    config = make_config(fleet, "simulated", scale="smoke", steps=2, window=48, size="tiny", privacy=wanted)
+    facts, split = DataFacts(lower=(0.0,), upper=(2.0,)), split_by_time(fleet)
+    train(split, config, tmp_path, facts=facts, speed=SPEED)
+    for name in ("ledger.jsonl", CHECKPOINT):
+        (tmp_path / name).unlink()
+    with pytest.raises(UserError, match=r"scaling\.json was not paid for"):
+        train(split, config, tmp_path, facts=facts, speed=SPEED, resume=True)
+
+
+def test_units_after_a_clock_change_are_named(tmp_path: Path) -> None:
+    hours = pd.date_range("2024-10-01", periods=24 * 60, freq="h", tz="Europe/London")
+    load = np.random.default_rng(0).gamma(2.0, 1.0, len(hours))
+    series = read(pd.DataFrame({"time": hours, "load": load}))
+    run(series, tmp_path / "london", steps=1)
+    gaps = json.loads((tmp_path / "london" / "model.json").read_text())["privacy"]["not_covered"]
+    assert CLOCK_CHANGES in gaps
+    still = read(pd.DataFrame({"time": hours.tz_convert("UTC"), "load": load}))
+    run(still, tmp_path / "utc", steps=1)
+    gaps = json.loads((tmp_path / "utc" / "model.json").read_text())["privacy"]["not_covered"]
+    assert CLOCK_CHANGES not in gaps
+
+
+def test_what_preparing_the_data_carries_elsewhere_is_counted(fleet: Series, tmp_path: Path) -> None:
+    run(fleet, tmp_path / "as it is", steps=1)
+    run(replace_negatives(fleet), tmp_path / "cleaned", steps=1)
+    alone, carried = (read_ledger(tmp_path / name).contribution("day") for name in ("as it is", "cleaned"))
+    assert alone.k == 1
+    assert carried.k > 5
+    assert carried.neighbour == "replacement"
 
 
 @pytest.mark.parametrize("unit", ["record", "day", "week", "series", "window"])

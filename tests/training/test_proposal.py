@@ -39,9 +39,9 @@ def test_a_meter_is_drawn_several_times() -> None:
 def test_units_are_counted_on_the_layout() -> None:
     series = simulate(meters=5, hours=168 * 6, start="2023-01-02")
     privacy = Privacy(epsilon=8.0, unit="week")
-    found = propose_for(series, "fleet", 168, 24, privacy, minutes=1)
+    found = propose_for(series, 168, 24, privacy, minutes=1)
     assert found.examples == 5 * 6
-    assert propose_for(series, "fleet", 168, 24, Privacy(epsilon=8.0, unit="series"), minutes=1).examples == 5
+    assert propose_for(series, 168, 24, Privacy(epsilon=8.0, unit="series"), minutes=1).examples == 5
 
 
 def test_what_the_user_gave_stays() -> None:

@@ -50,10 +50,10 @@ def plan(
         from tamedit.training.recipe import make_config
 
         assert source is not None
-        series, split = load_split(source, **reading)
+        series, split = load_split(source, private=True, **reading)
         config = make_config(series, source, window=window, privacy=privacy)
         found = propose_for(
-            split.train, source, config.window, config.stride, privacy, minutes=minutes, cores=cores, begins=bool(init)
+            split.train, config.window, config.stride, privacy, minutes=minutes, cores=cores, begins=bool(init)
         )
     if as_json:
         typer.echo(found.model_dump_json())

@@ -167,7 +167,7 @@ def train(
     from tamedit.training.proposal import recommended
     from tamedit.training.recipe import REFERENCE, Reference, make_config
 
-    series, split = load_split(source, **reading)
+    series, split = load_split(source, private=privacy is not None, **reading)
     magnitudes = None if reference is None else Reference.load(reference, anchor, private=privacy is not None)
     speed = Speed(device=device, threads=threads, diagnose_every=diagnose_every)
     initial = None

@@ -3,6 +3,9 @@
 With x the readings, N the negative ones and m the moving average over 7 days of the readings that are neither missing
 nor in N, the deviations d = x − m are interpolated linearly in time across N, and x̂ = max(0, m + d̂) takes the place of
 x there. So a replaced reading follows the level of its own week and leans on its neighbours; missing ones stay missing.
+
+A neighbour may be far away, so in private training a single reading would touch many examples (`Series.reach`). There
+negative readings become missing instead, each by itself.
 """
 
 from dataclasses import replace
@@ -23,6 +26,7 @@ def replace_negatives(series: Series) -> Series:
     with np.errstate(invalid="ignore"):
         negative = series.values < 0
     count = int(negative.sum())
+    series = replace(series, reach=int(series.lengths.max(initial=0)))  # whatever this table holds: another might
     if count == 0:
         return series
     values = series.values.copy()
@@ -37,6 +41,16 @@ def replace_negatives(series: Series) -> Series:
         "moving-average baseline."
     )
     return replace(series, values=values, notes=(*series.notes, note))
+
+
+def drop_negatives(series: Series) -> Series:
+    """The series with negative readings missing; no reading has any influence beyond itself."""
+    with np.errstate(invalid="ignore"):
+        negative = series.values < 0
+    if not negative.any():
+        return series
+    note = f"{int(negative.sum()):,} negative reading{'s' * (int(negative.sum()) != 1)} taken as missing."
+    return replace(series, values=np.where(negative, np.float32(np.nan), series.values), notes=(*series.notes, note))
 
 
 def moving_average(values: np.ndarray, width: int) -> np.ndarray:

@@ -35,6 +35,7 @@ class Series:
     time_name: str = "time"  # how the user called the column of stamps
     id_name: str = "meter"  # and, in the long layout, the column of meters
     step: Step | None = None  # the exact step (months have no fixed length); derived from `frequency` if not given
+    reach: int = 0  # rows on either side to which preparing the data may have carried a reading: it counts for privacy
 
     def __post_init__(self) -> None:
         rows = len(self.times)
@@ -215,6 +216,7 @@ def read(
         time_name=parts.time_name,
         id_name=parts.id_name,
         step=parts.grid.step,
+        reach=int(np.diff(parts.grid.offsets).max(initial=0)) if missing_covariates == "hold" else 0,
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tamedit.data.catalogue import SOURCES, Source, source
-from tamedit.data.clean import replace_negatives
+from tamedit.data.clean import drop_negatives, replace_negatives
 from tamedit.data.convert import convert
 from tamedit.data.series import Series, read
 from tamedit.data.split import Split, split_by_meter, split_by_rows, split_by_time
@@ -77,8 +77,11 @@ def fetch(name: str) -> Path:
     return folder / wanted.file
 
 
-def load(name: str) -> Series:
-    """A named data set, cleaned (where readings below zero cannot be) and without calendar channels."""
+def load(name: str, *, private: bool = False) -> Series:
+    """A named data set, cleaned (where readings below zero cannot be) and without calendar channels.
+
+    `private`: for training with a guarantee, where cleaning looks at one reading at a time.
+    """
     wanted = source(name)
     path = fetch(name)
     series = read(path, frequency=wanted.frequency)
@@ -88,7 +91,9 @@ def load(name: str) -> Series:
         )
     if wanted.url is None and not has_checksum(path, wanted.sha256):
         series = replace(series, notes=(*series.notes, f"{wanted.file} differs from our own conversion of {name!r}."))
-    return replace_negatives(series) if wanted.non_negative else series
+    if not wanted.non_negative:
+        return series
+    return drop_negatives(series) if private else replace_negatives(series)
 
 
 def split(name: str, series: Series) -> Split:

@@ -6,13 +6,11 @@ released with noise (`training/bounds.py`).
 """
 
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
 
 from tamedit.data.calendar import network_covariates
-from tamedit.data.catalogue import PUBLIC
 from tamedit.diffusion.process import Process
 from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds
@@ -22,6 +20,7 @@ from tamedit.training.folder import load_run
 from tamedit.training.magnitudes import QUANTITIES, Seen, recorded, together
 from tamedit.training.recipe import Reference
 from tamedit.training.source import example_losses
+from tamedit.training.start import origin_of
 from tamedit.windows.cut import cut
 from tamedit.windows.examples import Examples
 
@@ -68,9 +67,7 @@ def measure_run(run: Path, *, public: bool = False, anyway: bool = False) -> Ref
         raise UserError(
             f"{run} was trained with bounds, so its magnitudes show the bounds and not the data; train with --bounds off."
         )
-    origin: Literal["public", "said to be public", "not public"] = "said to be public" if public else "not public"
-    if config.source in PUBLIC:
-        origin = "public"
+    origin = origin_of(config, said=public)
     if origin == "not public" and not anyway:
         raise UserError(
             f"{run} was trained on {config.source}, which is not known to be public, and magnitudes are measured without "

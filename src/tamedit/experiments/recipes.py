@@ -168,11 +168,11 @@ def is_panel(source: str) -> bool:
 
 
 @lru_cache(maxsize=4)
-def load_data(source: str) -> tuple[Series, Split]:
+def load_data(source: str, private: bool = False) -> tuple[Series, Split]:
     """The data of a cell: a named data set; `simulated`, one meter of PrivatePower's extent; `fleet`, as many simulated
     homes as `ideal` has; `…-heavy`, the same with spikes, outages and a covariate with outliers."""
     if source.endswith(HEAVY):
-        series = corrupt(load_data(source.removesuffix(HEAVY))[0])
+        series = corrupt(load_data(source.removesuffix(HEAVY), private)[0])
         return series, _split_panel(series)
     if source == SIMULATED:
         series = simulate(seed=2023)
@@ -180,7 +180,7 @@ def load_data(source: str) -> tuple[Series, Split]:
     if source == FLEET:
         series = simulate(meters=254, hours=17 * 168, seed=77)
         return series, _split_panel(series)
-    return load_split(source)
+    return load_split(source, private=private)
 
 
 def _split_panel(series: Series) -> Split:

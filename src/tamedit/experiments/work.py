@@ -51,7 +51,7 @@ def is_done(job: Job, results: Path) -> bool:
 
 def configuration(job: Job) -> RunConfig:
     cell = Cell.parse(job.cell)
-    return recipe(cell, job.scale, job.seed, load_data(cell.source)[0])
+    return recipe(cell, job.scale, job.seed, load_data(cell.source, cell.is_private)[0])
 
 
 def run(job: Job, results: Path, work: Path, progress: Progress | None = None) -> Result:
@@ -71,7 +71,7 @@ def run(job: Job, results: Path, work: Path, progress: Progress | None = None) -
 
 def _make(job: Job, config: RunConfig, folder: Path, work: Path, progress: Progress | None) -> Result:
     cell = Cell.parse(job.cell)
-    effort, (_, split) = effort_of(cell, job.scale), load_data(config.source)
+    effort, (_, split) = effort_of(cell, job.scale), load_data(config.source, cell.is_private)
     if cell.arm == "untuned":
         return _result(job, config, public_folder(cell, job.scale, work), effort, split)
     initial = public_model(cell, job.scale, work) if cell.public else None

@@ -2,7 +2,8 @@
 
 Three sources:
 
-    default    PyTorch's generator, seeded from the operating system, a fresh stream for every `GaussianNoise`
+    default    a generator with 256 bits from the operating system, fresh for every `GaussianNoise`. On a CPU it is NumPy's:
+               PyTorch's takes 32 bits of its seed, few enough to try them all. On other devices it is PyTorch's Philox (64 bits)
     secure     the operating system's cryptographic stream. Floating-point Gaussians leak through their low bits, so each value
                is (g₁ + g₂ + g₃ + g₄) / 2, again N(0, 1), whose inputs are too many to enumerate (Holohan & Braghin,
                arXiv 2107.10138; Opacus' secure mode does the same)
@@ -38,6 +39,7 @@ class GaussianNoise:
         self.secure = secure
         self._test_seed = test_seed
         self._generators: dict[torch.device, torch.Generator] = {}
+        self._generator_on_cpu = np.random.Generator(np.random.SFC64(int.from_bytes(os.urandom(32), "little")))
 
     @torch.no_grad()
     def add_(self, tensors: Mapping[str, Tensor] | Iterable[Tensor], step: int | None = None) -> None:
@@ -54,8 +56,15 @@ class GaussianNoise:
                 draw = torch.from_numpy(secure_normals(tensor.numel())).reshape(tensor.shape)
                 tensor.add_((draw * self.standard_deviation).to(tensor))
             else:
-                draw = torch.empty_like(tensor).normal_(generator=self._generator(tensor.device, step))
-                tensor.add_(draw, alpha=self.standard_deviation)
+                tensor.add_(self._normals(tensor, step), alpha=self.standard_deviation)
+
+    def _normals(self, tensor: Tensor, step: int | None) -> Tensor:
+        """Standard normals of the shape, type and device of a tensor."""
+        if tensor.device.type != "cpu" or self._test_seed is not None:
+            return torch.empty_like(tensor).normal_(generator=self._generator(tensor.device, step))
+        precision = np.float64 if tensor.dtype == torch.float64 else np.float32
+        drawn = self._generator_on_cpu.standard_normal(tensor.numel(), dtype=precision)
+        return torch.from_numpy(drawn).reshape(tensor.shape).to(tensor.dtype)
 
     def _generator(self, device: torch.device, step: int | None) -> torch.Generator:
         """One generator a device, created when first needed."""

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from tamedit.errors import UserError
 from tamedit.privacy.accountant import Mechanism
 from tamedit.privacy.ledger import Ledger
+from tamedit.privacy.noise import secure_normals
 from tamedit.streams import purpose_seed
 
 STANDARDISATION, RELEASES = "standardisation", 2  # what the ledger calls it, and how many releases it takes
@@ -34,11 +35,17 @@ class Standardisation:
 
 
 def noisy_sum(
-    vectors: NDArray[np.float64], noise_multiplier: float, ledger: Ledger, what: str, part: int = 0
+    vectors: NDArray[np.float64],
+    noise_multiplier: float,
+    ledger: Ledger,
+    what: str,
+    part: int = 0,
+    *,
+    secure: bool = False,
 ) -> NDArray[np.float64]:
     """Σ_i v_i + N(0, σ² I) of one vector of norm at most 1 an example; the caller has charged the ledger for it.
 
-    The noise is seeded by the operating system, unless the run is a test.
+    The noise is seeded by the operating system, or (`secure`) comes from its cryptographic stream, unless the run is a test.
     """
     if not noise_multiplier > 0.0:
         raise UserError(f"noise_multiplier = {noise_multiplier} gives no privacy: give a positive number.")
@@ -46,7 +53,8 @@ def noisy_sum(
     fresh = int.from_bytes(os.urandom(32), "little")
     generator = np.random.default_rng(fresh if plan.seed is None else purpose_seed(plan.seed, f"{what} {part}"))
     total: NDArray[np.float64] = vectors.sum(axis=0)
-    return total + noise_multiplier * generator.standard_normal(total.shape)
+    drawn = secure_normals(total.size).reshape(total.shape) if secure else generator.standard_normal(total.shape)
+    return total + noise_multiplier * drawn
 
 
 def level_vectors(examples: Float[np.ndarray, "N L K"], lower: ArrayLike, upper: ArrayLike) -> Float[np.ndarray, "N V"]:
@@ -76,6 +84,7 @@ def private_standardisation(
     *,
     smallest_scale: float = 1e-3,
     what: str = STANDARDISATION,
+    secure: bool = False,
 ) -> Standardisation:
     """Level and scale with noise; the ledger is charged two Gaussian releases before the data are read.
 
@@ -85,6 +94,7 @@ def private_standardisation(
         noise_multiplier: σ of each of the two releases.
         smallest_scale: floor of the scale, as a share of upper − lower.
         what: the ledger's name for it.
+        secure: take the noise from the operating system's cryptographic stream.
     """
     low, high = _bounds(lower, upper, examples.shape[-1])
     if not noise_multiplier > 0.0:
@@ -93,7 +103,7 @@ def private_standardisation(
 
     def released(vectors: NDArray[np.float64], part: int) -> NDArray[np.float64]:
         """The noisy sum, in the units before `_bounded` divided by the root of the number of coordinates."""
-        return noisy_sum(vectors, noise_multiplier, ledger, what, part) * np.sqrt(vectors.shape[1])
+        return noisy_sum(vectors, noise_multiplier, ledger, what, part, secure=secure) * np.sqrt(vectors.shape[1])
 
     first, observed = np.split(released(level_vectors(examples, low, high), 0), 2)
     observed = np.maximum(observed, 1.0)

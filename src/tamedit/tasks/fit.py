@@ -24,15 +24,18 @@ from tamedit.training.start import Initial, load_initial_run
 from tamedit.windows.anchor import Anchor
 
 
-def load_split(source: str, **reading: Any) -> tuple[Series, Split]:
-    """The series and its split: a named data set by its own rule, a file by time (70, 15 and 15 %)."""
+def load_split(source: str, *, private: bool = False, **reading: Any) -> tuple[Series, Split]:
+    """The series and its split: a named data set by its own rule, a file by time (70, 15 and 15 %).
+
+    `private`: for training with a guarantee, for which no reading may be carried to another place by cleaning.
+    """
     if source in sources.SOURCES:
         if reading:
             raise UserError(
                 f"{', '.join(reading)} say how to read a file, and {source} is a named data set with columns of its own; leave "
                 "them out, or give the file's path."
             )
-        series = sources.load(source)
+        series = sources.load(source, private=private)
         return series, sources.split(source, series)
     if not Path(source).exists() and not Path(source).suffix:
         raise UserError(
@@ -98,7 +101,7 @@ def fit(
     """
     name = str(data) if isinstance(data, str | Path) else "data"
     if isinstance(data, str) and data in sources.SOURCES:
-        series, split = load_split(data, **reading)
+        series, split = load_split(data, private=privacy is not None, **reading)
     else:
         if isinstance(data, Series) and reading:
             raise UserError(

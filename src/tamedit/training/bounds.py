@@ -22,14 +22,15 @@ from tamedit.files import write_text
 from tamedit.model.bounds import Bounds
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import NetworkConfig
+from tamedit.training.budget import Budget
 from tamedit.training.folder import BOUNDS
 from tamedit.training.magnitudes import QUANTITIES, by_example, recorded
-from tamedit.training.private import Budget
 from tamedit.training.recipe import RunConfig
 from tamedit.training.source import example_losses
 from tamedit.training.start import Initial
 from tamedit.windows.examples import Examples
 
+WHAT = "bounds"  # in the ledger
 LIMIT = 4.0  # times the public reference: no magnitude counts for more
 Z = (2.33, 2.89, 2.89, 2.89)
 AT_ONCE = 256
@@ -42,7 +43,9 @@ def private_network(
     """The network with bounds from private magnitudes: released once, kept with the run, read again on resume."""
     place, shape = folder / BOUNDS, config.network
     budget.world.wait()
-    if not place.is_file():
+    if place.is_file():
+        budget.check_paid(WHAT, place)
+    else:
         released = _released(config, initial, examples, budget)
         if budget.world.first:
             write_text(place, json.dumps([one.model_dump() for one in released], indent=2) + "\n")
@@ -58,7 +61,7 @@ def _released(config: RunConfig, initial: Initial | None, examples: Examples, bu
     public, tightness = config.network.bounds, config.private_bounds
     reference = np.array([[getattr(one, name) / tightness for name in QUANTITIES] for one in public]).ravel()
     values = example_magnitudes(config, initial, examples) if budget.ledger is not None else np.empty((0, 0, 0))
-    level, scale = budget.release(values, np.zeros_like(reference), LIMIT * reference, "bounds")
+    level, scale = budget.release(values, np.zeros_like(reference), LIMIT * reference, WHAT)
     found = np.array(level) + np.tile(Z, len(public)) * np.array(scale)
     found = tightness * np.clip(found, 1e-3 * reference, LIMIT * reference).reshape(len(public), -1)
     return tuple(Bounds(**dict(zip(QUANTITIES, row, strict=True))) for row in found.tolist())

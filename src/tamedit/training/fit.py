@@ -21,13 +21,15 @@ from tamedit.privacy.statistics import RELEASES
 from tamedit.streams import purpose_seed
 from tamedit.training.artifact import ModelSpec, save_model
 from tamedit.training.bounds import private_network, refuse_noise
+from tamedit.training.budget import Budget, check_ledger, open_budget, stream_seed
 from tamedit.training.config import Speed
 from tamedit.training.device import choose_device
 from tamedit.training.distributed import World, join_world
 from tamedit.training.folder import DataFacts, claim
+from tamedit.training.layout import CLOCK_CHANGES, clock_changes, private_windows
 from tamedit.training.loop import CHECKPOINT, Outcome, Progress, Trainer
 from tamedit.training.optimizer import NoisyAdamW
-from tamedit.training.private import LOGGED, NOT_PRIVATE, Budget, PrivateGradients, open_budget, private_windows
+from tamedit.training.private import LOGGED, NOT_PRIVATE, PrivateGradients
 from tamedit.training.recipe import RunConfig
 from tamedit.training.recorder import Recorder
 from tamedit.training.source import PlainGradients, validation_loss
@@ -76,13 +78,16 @@ def train(
     )
     if resume and (folder / CHECKPOINT).exists():
         trainer.resume()
+    if private and world.first:
+        check_ledger(folder, trainer.step)
     with ExitStack() as stack:
         budget = None
         if private:
             budget = stack.enter_context(_budget(windows, config, facts, folder, world, scaling))
             if wants_private_units(config, facts):
                 scaling = private_scaling(config, facts, windows, budget, folder, scaling)
-        examples = Examples(windows, config.masks, scaling, config.examples, config.seed)
+        seed = stream_seed(config.privacy, config.seed, world) if config.privacy else config.seed
+        examples = Examples(windows, config.masks, scaling, config.examples, seed)
         if budget and config.private_bounds is not None:
             found = private_network(config, initial, examples, budget, folder)
             network.bound_by(found)
@@ -154,8 +159,9 @@ def _budget(
     """The open ledger of a private run, which knows what the guarantee will not cover."""
     estimated = wants_private_units(config, facts)
     warning = None if estimated else scaling.warning()
-    before = [] if config.start is None else [config.start.sentence]
-    not_covered = [LOGGED, *([warning.rstrip(".")] if warning else []), *before]
+    before = [one.sentence for one in (config.start, config.reference) if one is not None]
+    clocks = [CLOCK_CHANGES] if clock_changes(windows.series) else []
+    not_covered = [LOGGED, *([warning.rstrip(".")] if warning else []), *before, *clocks]
     statistics = RELEASES * (estimated + (config.private_bounds is not None))
     return open_budget(windows, config, folder, world=world, not_covered=not_covered, statistics=statistics)
 

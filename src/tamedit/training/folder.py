@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict
 
 from tamedit.errors import UserError
 from tamedit.files import write_text
+from tamedit.training.loop import CHECKPOINT
 from tamedit.training.recipe import RunConfig
 
 RUN, READING, SCALING, BOUNDS = "run.json", "reading.json", "scaling.json", "bounds.json"
@@ -55,6 +56,11 @@ def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> No
                 f"{folder} was begun with another {', '.join(changed)}; repeat its options to resume it, or use another --out."
             )
         return
+    left = [name for name in (CHECKPOINT, SCALING, BOUNDS) if (folder / name).exists()]
+    if left:
+        raise UserError(
+            f"{folder} holds {left[0]} but no {RUN}, so nobody knows what it came from; name another folder with --out."
+        )
     write_text(folder / READING, json.dumps(facts.model_dump(mode="json"), indent=2) + "\n")
     write_text(folder / RUN, json.dumps(config.model_dump(mode="json"), indent=2) + "\n")
 

@@ -20,7 +20,7 @@ from tamedit.errors import UserError
 from tamedit.model.zoo import SIZES
 from tamedit.privacy.plan import calibrate
 from tamedit.privacy.request import Privacy
-from tamedit.training.private import CLEANING_REACH, account_units, chosen_contribution, private_windows
+from tamedit.training.layout import account_units, chosen_contribution, private_windows
 from tamedit.training.recipe import RunConfig, Scale
 from tamedit.windows.units import Neighbour
 
@@ -150,7 +150,7 @@ def recommended(
     if scale != "laptop" or privacy.layout != "blocks":
         return config
     begins = config.start is not None
-    found = propose_for(train, config.source, config.window, config.stride, privacy, minutes=minutes, begins=begins)
+    found = propose_for(train, config.window, config.stride, privacy, minutes=minutes, begins=begins)
     training = config.training.model_dump() | {
         name: value for name, value in found.training.items() if name not in given
     }
@@ -166,7 +166,6 @@ def recommended(
 
 def propose_for(
     series: Series,
-    source: str,
     window: int,
     stride: int,
     privacy: Privacy,
@@ -179,7 +178,7 @@ def propose_for(
     assert privacy.epsilon is not None
     windows = private_windows(series, window, stride, privacy)
     layout = private_windows(series, window, stride, privacy, least_present=0.0)
-    counted, refused = account_units(layout, series, stride, privacy, CLEANING_REACH.get(source, 0))
+    counted, refused = account_units(layout, series, stride, privacy)
     touched = chosen_contribution(privacy.unit, counted, refused)
     return propose(
         len(windows),

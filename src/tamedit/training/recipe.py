@@ -6,7 +6,7 @@ v-prediction. `anchor="none"`, the paper's: z-scores of the training split, ε-p
 """
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
 
@@ -24,6 +24,13 @@ from tamedit.windows.examples import ExampleConfig
 from tamedit.windows.masks import MaskConfig
 
 Scale = Literal["smoke", "laptop", "paper"]
+Origin = Literal["public", "said to be public", "not public"]  # of data that came before a guarantee
+ORIGINS: tuple[Origin, ...] = get_args(Origin)  # the least public last
+CLAIMED: dict[Origin, str] = {
+    "public": "is public",
+    "said to be public": "the user says is public or simulated",
+    "not public": "is not public",
+}
 
 # (C₀, Γ₀, B₀, A₀): p99 of ‖c‖, |γ|, |β|, |α| in unbounded training on 50 simulated meters, size small
 # (`python benchmarks/reference_magnitudes.py --steps 600`).
@@ -43,7 +50,7 @@ class Reference(BaseModel):
     magnitudes: Bounds
     anchor: Anchor
     source: str
-    origin: Literal["public", "said to be public", "not public"]
+    origin: Origin
     quantile: float
     quantiles: dict[str, dict[str, float]]  # of ‖c‖, |γ|, |β|, |α|
     blocks: tuple[Bounds, ...] = ()  # the same magnitudes block by block, and the final layer's
@@ -86,7 +93,7 @@ class Start(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str  # what they were trained on
-    origin: Literal["public", "said to be public", "not public"]
+    origin: Origin
     digest: str  # of the weights
     sizes: dict[str, int]  # depth, width, heads, mlp_ratio
     tuning: Tuning = "all"
@@ -95,8 +102,21 @@ class Start(BaseModel):
     @property
     def sentence(self) -> str:
         """For the statement: what is outside of the guarantee because it came before."""
-        claimed = "is public" if self.origin == "public" else "the user says is public or simulated"
-        return f"the data of the model that training began from ({self.source}), which {claimed}"
+        return f"the data of the model that training began from ({self.source}), which {CLAIMED[self.origin]}"
+
+
+class Measured(BaseModel):
+    """Where the reference magnitudes of the bounds were measured, if they are not the built-in ones. Kept with the run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    origin: Origin
+
+    @property
+    def sentence(self) -> str:
+        """For the statement: what is outside of the guarantee because it came before."""
+        return f"the data that the bounds were measured on ({self.source}), which {CLAIMED[self.origin]}"
 
 
 class RunConfig(BaseModel):
@@ -117,6 +137,7 @@ class RunConfig(BaseModel):
     training: TrainingConfig
     privacy: Privacy | None = None
     start: Start | None = None  # None: at random
+    reference: Measured | None = None  # None: the built-in magnitudes
     private_bounds: PositiveFloat | None = None  # the preset's share of magnitudes that are released with noise
 
 
@@ -203,6 +224,9 @@ def make_config(
         training=training if batch_size is None else training.model_copy(update={"batch_size": batch_size}),
         privacy=privacy,
         start=start,
+        reference=Measured(source=reference.source, origin=reference.origin)
+        if isinstance(reference, Reference)
+        else None,
         private_bounds=_private_share(bounds, privacy, start) if private_bounds else None,
     )
 

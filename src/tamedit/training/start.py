@@ -7,7 +7,6 @@ can check that here: of a named data set that tells nothing about a person it is
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal
 
 from torch import Tensor
 
@@ -16,7 +15,7 @@ from tamedit.errors import UserError
 from tamedit.model.tuning import Tuning
 from tamedit.training.artifact import ModelSpec, load_model
 from tamedit.training.folder import load_run
-from tamedit.training.recipe import Start
+from tamedit.training.recipe import ORIGINS, Origin, RunConfig, Start
 
 
 @dataclass(frozen=True)
@@ -28,17 +27,19 @@ class Initial:
     weights: dict[str, Tensor]
 
 
+def origin_of(config: RunConfig, said: bool) -> Origin:
+    """How public a run's model is: as its own data, by what is known or `said` of it, and no more than what it began from."""
+    own: Origin = "public" if config.source in PUBLIC else "said to be public" if said else "not public"
+    return own if config.start is None else max(own, config.start.origin, key=ORIGINS.index)
+
+
 def load_initial_run(
     run: Path, *, tuning: Tuning = "all", rank: int = 4, public: bool = False, private: bool = False
 ) -> Initial:
     """The model of a finished run as a beginning; `public` is the user's word, `private` whether a guarantee will be given."""
     network, spec = load_model(run)
     config, _ = load_run(run)
-    origin: Literal["public", "said to be public", "not public"] = "said to be public" if public else "not public"
-    if config.source in PUBLIC:
-        origin = "public"
-    if config.start is not None and config.start.origin == "not public":
-        origin = "not public"
+    origin = origin_of(config, said=public)
     if private and origin == "not public":
         raise UserError(
             f"--init {run} was trained on {config.source}, which is not known to be public, so no guarantee would cover what "

@@ -20,8 +20,9 @@ from tamedit.data.sources import SOURCES
 from tamedit.errors import UserError
 from tamedit.files import write_text
 from tamedit.privacy.statistics import STANDARDISATION
+from tamedit.training.budget import Budget
 from tamedit.training.folder import SCALING, DataFacts
-from tamedit.training.private import Budget, whole_examples
+from tamedit.training.layout import whole_examples
 from tamedit.training.recipe import RunConfig
 from tamedit.windows.cut import Windows
 
@@ -64,6 +65,7 @@ def private_scaling(
     place = folder / SCALING
     budget.world.wait()
     if place.is_file():
+        budget.check_paid(STANDARDISATION, place)
         return Scaling.from_dict(json.loads(place.read_text(encoding="utf-8")))
     channels = len(windows.series.targets)
     if facts.lower is None or facts.upper is None or not len(facts.lower) == len(facts.upper) == channels:
