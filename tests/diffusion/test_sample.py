@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tamedit.diffusion.process import Process
-from tamedit.diffusion.sample import SamplerConfig, make_scheduler, sample, starting_noise
+from tamedit.diffusion.sample import SamplerConfig, Solver, make_scheduler, sample, starting_noise
 from tamedit.model.dit import DiffusionTransformer, Prepared
 from tamedit.model.zoo import NetworkConfig
 from tamedit.windows.batch import Context
@@ -74,15 +74,18 @@ def test_observed_cells_and_padding_get_no_residual() -> None:
     assert (drawn[..., 0].transpose(0, 1)[:, seen.observed[..., 0] == 0] != 0).all()
 
 
-def test_a_window_gets_the_same_draws_in_every_batch() -> None:
+@pytest.mark.parametrize("solver", ["dpm++", "ddpm"])
+def test_a_window_gets_the_same_draws_in_every_batch(solver: Solver) -> None:
     network, process = DiffusionTransformer(CONFIG), Process()
     torch.nn.init.normal_(network.output.weight)
     seen, names = context(6, seen=0.3), np.array([4, 9, 2, 30, 7, 8])
-    whole = sample(network, seen, process, 4, windows=names, config=SamplerConfig(steps=5))
-    small = sample(network, seen, process, 4, windows=names, config=SamplerConfig(steps=5, rows=4))
+    whole = sample(network, seen, process, 4, windows=names, config=SamplerConfig(solver=solver, steps=5))
+    small = sample(network, seen, process, 4, windows=names, config=SamplerConfig(solver=solver, steps=5, rows=4))
     torch.testing.assert_close(whole, small, rtol=1e-4, atol=1e-5)
-    other = sample(network, seen, process, 4, windows=names, seed=1, config=SamplerConfig(steps=5))
+    other = sample(network, seen, process, 4, windows=names, seed=1, config=SamplerConfig(solver=solver, steps=5))
     assert not torch.allclose(whole, other)
+    again = sample(network, seen, process, 4, windows=names[::-1].copy(), config=SamplerConfig(solver=solver, steps=5))
+    assert not torch.allclose(whole, again), "another window has other draws"
 
 
 def test_antithetic_samples_are_pairs_and_sharpen_the_mean() -> None:

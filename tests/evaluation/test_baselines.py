@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamedit.data.scaling import Scaling
-from tamedit.evaluation.baselines import BASELINES, free_probabilistic, own_units
+from tamedit.evaluation.baselines import BASELINES, free_probabilistic, own_units, seasonal_draws
 
 
 def slow_line(values: np.ndarray, observed: np.ndarray) -> np.ndarray:
@@ -106,3 +106,24 @@ def test_the_bar_does_not_move_with_the_floor_and_the_reference_serves_empty_win
     assert torch.equal(scales[0], scales[1])
     assert torch.equal(scales[0], scales[2])
     assert scales[0][1].item() == 3.0
+
+
+@pytest.mark.parametrize(("length", "period"), [(20, 6), (7, 24), (12, 1), (9, 2)])
+def test_seasonal_draws_are_alike_among_the_cells_around_the_same_phase(length: int, period: int) -> None:
+    rng = np.random.default_rng(3)
+    values = torch.from_numpy(rng.permutation(2 * length * 2).reshape(2, length, 2).astype(np.float32))
+    observed = torch.from_numpy(rng.random((2, length, 2)) < 0.5)
+    fill = torch.full_like(values, -7.0)
+    rubbish = torch.where(observed, values, torch.nan)  # what is not observed is never read
+    drawn = seasonal_draws(rubbish, observed, torch.where(observed, values, fill), period, 4000, seed=2)
+    for b in range(2):
+        for t in range(length):
+            for k in range(2):
+                apart = [min((s - t) % period, (t - s) % period) for s in range(length)]
+                around = [float(values[b, s, k]) for s in range(length) if apart[s] <= 1 and observed[b, s, k]]
+                if observed[b, t, k]:
+                    around = [float(values[b, t, k])]
+                found, counts = np.unique(drawn[b, :, t, k].numpy(), return_counts=True)
+                assert set(found) == set(around or [-7.0])
+                expected = 4000 / max(len(around), 1)
+                assert np.abs(counts - expected).max() <= 5 * np.sqrt(expected)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamedit.data.calendar import CALENDAR_NAMES, with_calendar
+from tamedit.data.grid import Step
 from tamedit.data.series import Series, read
 from tamedit.errors import UserError
 from tamedit.tasks.frames import at_least, extended, table, window_times, without_calendar
@@ -91,3 +92,13 @@ def test_stamps_of_generated_windows() -> None:
     assert (random[:, 0] == random[:, 0].astype("datetime64[D]")).all()
     assert len(np.unique(random[:, 0])) > 20
     assert (random == window_times(50, 2, 3600, None, 0)).all()
+
+
+def test_generated_months_stay_on_the_calendar() -> None:
+    month = Step("months", 1).frequency.total_seconds()
+    times = window_times(2, 5, month, "2024-11-15", seed=0)
+    assert [str(one)[:10] for one in times[0]] == ["2024-11-01", "2024-12-01", "2025-01-01", "2025-02-01", "2025-03-01"]
+    quarters = window_times(1, 3, 3 * month, "2024-01-01", seed=0)
+    assert [str(one)[:10] for one in quarters[0]] == ["2024-01-01", "2024-04-01", "2024-07-01"]
+    drawn = window_times(50, 3, month, None, seed=0)
+    assert all(str(one)[8:19] == "01T00:00:00" for one in drawn.ravel())

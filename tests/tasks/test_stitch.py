@@ -210,3 +210,18 @@ def test_many_meters_take_few_calls() -> None:
     assert (drawn == 1).all()
     assert max(calls) == 64
     assert len(calls) < 40
+
+
+def test_a_long_gap_of_one_channel_is_entered_from_its_edges_though_another_is_complete() -> None:
+    """The draw is the mean of what the window shows of a channel, 0 if that is nothing: no zero may come out."""
+
+    def mean(values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, samples: int) -> Tensor:
+        known = torch.where(observed, values, 0.0).sum(1, keepdim=True) / observed.sum(1, keepdim=True).clamp_min(1)
+        return torch.where(observed, values, known.expand_as(values))[:, None].expand(-1, samples, -1, -1)
+
+    values = np.column_stack([np.ones(200), np.full(200, 400.0)]).astype(np.float32)
+    values[40:160, 1] = np.nan
+    line = Line(values, np.zeros((200, 1), np.float32), np.array([0, 200]), ("",))
+    filled = fill(line, np.isnan(values), 24, 2, mean)
+    assert filled.shape == (2, 120)
+    np.testing.assert_array_equal(filled, 400.0)

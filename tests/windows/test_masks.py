@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tamedit.errors import UserError
 from tamedit.streams import example_keys, uniforms
-from tamedit.windows.masks import SCHEMES, MaskConfig, draw_masks, task_config
+from tamedit.windows.masks import SCHEMES, MaskConfig, draw_masks, task_config, without_reconstruction
 
 COUNT = 400
 
@@ -88,3 +88,9 @@ def test_the_steps_of_random_masks_follow_their_own_uniforms() -> None:
     for row, own in zip(mask, u, strict=True):
         hidden = int((~row).sum())
         assert set(torch.nonzero(~row).ravel().tolist()) == set(own[1:].argsort()[:hidden].tolist())
+
+
+def test_without_reconstruction_something_is_always_observed() -> None:
+    keys = example_keys(0, "masks", 0, np.arange(2000))
+    assert (~draw_masks(keys, 48, MaskConfig()).any(dim=1)).any()
+    assert draw_masks(keys, 48, without_reconstruction(MaskConfig())).any(dim=1).all()

@@ -10,7 +10,13 @@ from tamedit.cli import options
 from tamedit.errors import UserError
 from tamedit.evaluation.labels import LABELS
 
-GUESSES = {"linear_interpolation": "line", "seasonal_naive": "naive", "seasonal_mean": "mean", "free_fill": "fill"}
+GUESSES = {
+    "linear_interpolation": "line",
+    "seasonal_naive": "naive",
+    "seasonal_mean": "mean",
+    "free_fill": "fill",
+    "seasonal_draws": "hour",
+}
 PERCENT = {"point_MAPE", "MAPE_left_out", "WAPE", "coverage50", "coverage90"}
 
 

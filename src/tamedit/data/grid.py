@@ -21,7 +21,7 @@ from tamedit.errors import UserError
 
 MICROSECONDS_A_DAY = 86_400_000_000
 _MONTH_STEPS = {months: (28 * months, 31 * months) for months in (1, 2, 3, 4, 6, 12)}
-_DAYS_A_MONTH = 30.4375
+DAYS_A_MONTH = 30.4375
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Step:
     def frequency(self) -> pd.Timedelta:
         """The step as a duration; for months their mean length."""
         if self.kind == "months":
-            return pd.Timedelta(days=_DAYS_A_MONTH * self.size)
+            return pd.Timedelta(days=DAYS_A_MONTH * self.size)
         return pd.Timedelta(self.size, unit="us")
 
     def ordinals(self, times: pd.DatetimeIndex) -> np.ndarray:

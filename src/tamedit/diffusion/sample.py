@@ -98,7 +98,7 @@ def sample(
         noise = starting_noise(names[part], samples, shape, seed, config.antithetic)
         some = context[part].to(device)
         wanted = ((1 - some.observed) * some.channels[:, None, :]).repeat_interleave(samples, dim=0)
-        result = _solve(network, some, scheduler, noise.flatten(0, 1).to(device), wanted, config, seed + first)
+        result = _solve(network, some, scheduler, noise.flatten(0, 1).to(device), wanted, config, names[part], seed)
         drawn.append(result.view(-1, samples, *shape).cpu())
     return torch.cat(drawn) if drawn else torch.empty(0, samples, *shape)
 
@@ -110,13 +110,21 @@ def _solve(
     noised: Float[Tensor, "R L K"],
     wanted: Float[Tensor, "R L K"],
     config: SamplerConfig,
+    windows: Int64[np.ndarray, " B"],
     seed: int,
 ) -> Float[Tensor, "R L K"]:
     scheduler.set_timesteps(config.steps, device=noised.device)  # and forget the batch before
     prepared = network.prepare(context).repeat(len(noised) // max(len(context), 1))
-    extra = {} if config.solver == "dpm++" else {"generator": torch.Generator(noised.device).manual_seed(seed)}
+    extra = {"generator": _generators(windows, len(noised), seed)} if config.solver == "ddpm" else {}
     for time in scheduler.timesteps:
         times = time.expand(len(noised)).long()
         predicted = network.denoise(noised * wanted, times, prepared)
         noised = scheduler.step(predicted, time, noised, **extra).prev_sample
     return noised * wanted
+
+
+def _generators(windows: Int64[np.ndarray, " B"], rows: int, seed: int) -> list[torch.Generator]:
+    """One generator a row for the noise of ancestral steps, named by its window and its number in it."""
+    each = rows // max(len(windows), 1)
+    names = (windows[:, None] * each + np.arange(each)).ravel()
+    return [torch.Generator().manual_seed(int(key >> 1)) for key in example_keys(seed, "ancestral", 0, names).tolist()]

@@ -1,7 +1,8 @@
 """Guesses that cost nothing: no training, no privacy, the window's own observed cells alone.
 
-A useful model beats them all. `free_probabilistic` is the free fill with a Gaussian of the window's own scale around it,
-which is what the anchored network samples before any training.
+A useful model beats them all. Two are probabilistic. `free_probabilistic` is the free fill with a Gaussian of the window's own
+scale around it, which is what the anchored network samples before any training. `seasonal_draws` takes no shape for granted: it
+draws from what the window itself shows around the same time of day. For skewed loads that is the harder one to beat.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tamedit.data.scaling import Scaling
-from tamedit.streams import example_keys, normals
+from tamedit.streams import example_keys, normals, uniforms
 from tamedit.windows.anchor import free_fill, linear_interpolation, seasonal_mean, seasonal_naive
 
 Fill = Callable[[Float[Tensor, "B L K"], Bool[Tensor, "B L K"], int], Float[Tensor, "B L K"]]
@@ -59,3 +60,34 @@ def free_probabilistic(
     noise = normals(keys, drawn * length * channels).view(batch, drawn, length, channels)
     spread = torch.where(observed, 0.0, scale.expand_as(fill))[:, None]
     return fill[:, None] + (noise if drawn == samples else torch.cat([noise, -noise], dim=1)) * spread
+
+
+def seasonal_draws(
+    values: Float[Tensor, "B L K"],
+    observed: Bool[Tensor, "B L K"],
+    fill: Float[Tensor, "B L K"],
+    period: int,
+    samples: int,
+    seed: int,
+) -> Float[Tensor, "B S L K"]:
+    """Every unobserved cell drawn from the window's observed cells of the same phase and its two neighbours, all alike.
+
+    Where there is none the fill stands. Cells are drawn independently of each other.
+    """
+    batch, length, channels = values.shape
+    keys = example_keys(seed, "seasonal draws", 0, np.arange(batch, dtype=np.int64))
+    ranks = uniforms(keys, samples * length * channels).view(batch, samples, length, channels)
+    phases = torch.arange(length) % period
+    drawn = fill[:, None].expand(batch, samples, length, channels).clone()
+    for phase in range(min(period, length)):
+        apart = (phases - phase).abs()
+        near = torch.nonzero(torch.minimum(apart, period - apart) <= 1)[:, 0]
+        own = torch.nonzero(phases == phase)[:, 0]
+        known, order = observed[:, near].sort(dim=1, descending=True, stable=True)  # the observed candidates first
+        candidates = values[:, near].gather(1, order)
+        count = known.sum(dim=1)[:, None, None]  # (B, 1, 1, K)
+        chosen = (ranks[:, :, own] * count).long().clamp(max=len(near) - 1)
+        picked = candidates[:, None].expand(-1, samples, -1, -1).gather(2, chosen)
+        free = ~observed[:, None, own] & (count > 0)
+        drawn[:, :, own] = torch.where(free, picked, drawn[:, :, own])
+    return drawn

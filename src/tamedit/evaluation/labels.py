@@ -3,6 +3,7 @@
 LABELS = {
     "model": "this model",
     "free_probabilistic": "free fill + Gaussian",
+    "seasonal_draws": "draws from the same hour",
     "linear_interpolation": "linear interpolation",
     "seasonal_naive": "seasonal naive",
     "seasonal_mean": "seasonal mean",

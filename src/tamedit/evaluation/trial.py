@@ -12,7 +12,7 @@ from tamedit.data.series import Series
 from tamedit.data.split import Split
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
-from tamedit.evaluation.baselines import BASELINES, free_probabilistic, own_units
+from tamedit.evaluation.baselines import BASELINES, free_probabilistic, own_units, seasonal_draws
 from tamedit.evaluation.intervals import bootstrap_weights, group_weights, usable_block
 from tamedit.tasks.model import Model
 from tamedit.windows.cut import Windows, cut
@@ -79,6 +79,8 @@ class Trial:
         if model.spec.non_negative:  # a public fact is free for the bar as well
             free = free.clamp_min(0)
         yield "free_probabilistic", free.numpy(), True
+        draws = seasonal_draws(visible, observed, fill, period, samples, seed)
+        yield "seasonal_draws", draws.numpy(), True
         for name, guess in BASELINES.items():
             yield name, guess(visible, observed, period)[:, None].numpy(), False
 

@@ -21,7 +21,14 @@ from tamedit.experiments.results import NUMBERS_VERSION, Result, load_all
 from tamedit.training.recipe import Scale
 
 Partner = Literal["vanilla", "non-dp"]
-BASELINES = ("linear_interpolation", "seasonal_naive", "seasonal_mean", "free_fill", "free_probabilistic")
+BASELINES = (
+    "linear_interpolation",
+    "seasonal_naive",
+    "seasonal_mean",
+    "free_fill",
+    "free_probabilistic",
+    "seasonal_draws",
+)
 BySeed = dict[int, float]
 
 

@@ -9,8 +9,9 @@ Share of the non-private gain that a run keeps, by seed s, for the CRPS of a tas
 
     kept_s = (free_s − run_s) / (free_s − nonprivate_s)
 
-free is the free probabilistic baseline of the same windows, nonprivate the run's partner at ε = ∞ of the same arm, form and
-beginning. It is defined only if every seed's non-private model is better than what is free.
+free is a free probabilistic baseline of the same windows (the fill with a Gaussian around it, or the harder draws from the same
+hour), nonprivate the run's partner at ε = ∞ of the same arm, form and beginning. It is defined only if every seed's non-private
+model is better than what is free.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ HEAVY_EPSILONS = (8.0, 3.0)
 PAPER_SIGMA = 0.1
 HEAVY_PANELS = tuple(panel + HEAVY for panel in PANELS)
 TASKS = ("imputation", "forecast")
-FREE = "free_probabilistic"
+FREE, HARDER = "free_probabilistic", "seasonal_draws"  # the free guesses with a distribution
 BoundArm = Literal["aware", "vanilla"]
 ARMS: tuple[BoundArm, ...] = ("aware", "vanilla")
 FORMS: dict[Anchor, str] = {"seasonal": "anchored", "none": "paper's"}
@@ -130,9 +131,9 @@ def without_bounds(name: str) -> str:
     return cell.model_copy(update={"arm": arm, "tightness": "off", "operator": "tanh"}).name
 
 
-def kept(runs: Runs, name: str, task: str) -> BySeed | None:
+def kept(runs: Runs, name: str, task: str, bar: str = FREE) -> BySeed | None:
     """The share of the non-private CRPS gain by seed; None if there is no gain to keep, empty if a run is missing."""
-    own, free = runs.values(name, metric(task, "CRPS")), runs.values(name, metric(task, "CRPS", FREE))
+    own, free = runs.values(name, metric(task, "CRPS")), runs.values(name, metric(task, "CRPS", bar))
     best = runs.values(without_privacy(name), metric(task, "CRPS"))
     seeds = sorted(own.keys() & free.keys() & best.keys())
     if any(free[seed] <= best[seed] for seed in seeds):

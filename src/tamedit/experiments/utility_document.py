@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tamedit.experiments.cells import Cell
-from tamedit.experiments.measures import Runs
+from tamedit.experiments.measures import BASELINES, Runs
 from tamedit.experiments.recipes import PANELS, PUBLIC_STAGE, effort_of
 from tamedit.experiments.render import ONE_SEED, markdown
 from tamedit.experiments.utility import (
@@ -64,15 +64,16 @@ READING = f"""## How to read it
   is the scatter of training, not that of homes. {ONE_SEED} one seed, no interval. **Bold**: better than the other arm, where the
   paired difference over seeds has an interval that excludes 0.
 - **Kept** is the share of the non-private gain in CRPS that a run keeps, (free − run) / (free − non-private), taken seed by
-  seed; *free* is the free fill with Gaussian draws, *non-private* the run of the same arm, form and beginning at ε = ∞. In the
-  row with ε = 0 it is what the public model has before any private data.
+  seed; *free* is one of two guesses with a distribution: the free fill with Gaussian draws, or draws from what the same window
+  shows at the same hour and its neighbours, which is harder to beat; *non-private* is the run of the same arm, form and beginning
+  at ε = ∞. In the row with ε = 0 it is what the public model has before any private data.
 """
 
 RULES = f"""A comparison *holds* if its 95 % t-interval over seeds lies where the target says, is the *opposite* if it lies
 elsewhere, *open* if it reaches across the border, and has *few seeds* below {ENOUGH}. A target is **met** if every comparison
 holds, **missed** if one is the opposite, **open** otherwise, and **not yet run** while a run is missing. The runs are those of
 the real homes, unit home-week, that begin from the public model. (a) compares RMSE and CRPS of both tasks with the best of
-five free baselines, which do not vary with the seed: an interval above 0 means that the intervals do not touch.
+{len(BASELINES)} free baselines, which do not vary with the seed: an interval above 0 means that the intervals do not touch.
 """
 
 CONTRAST = """The paired difference vanilla − aware over seeds: above 0, aware is better. A pair is *better* (or *worse*) if at

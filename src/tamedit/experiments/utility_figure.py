@@ -1,7 +1,7 @@
 """CRPS against ε: a row a kind of run, imputation beside forecasts, as PNG and SVG.
 
 ε is on a logarithmic axis with ∞ at its right end, a step of ln ε away; bars are 95 % t-intervals over seeds and a hollow mark
-is one seed. Level lines cost no privacy: the free probabilistic baseline and the public model alone.
+is one seed. Level lines cost no privacy: the free guesses with a distribution and the public model alone.
 """
 
 from pathlib import Path
@@ -12,10 +12,11 @@ import numpy as np
 from tamedit.diagnostics.figures import figure as drawn
 from tamedit.diagnostics.plots import RUNS, run_style
 from tamedit.evaluation.intervals import OverSeeds, over_seeds
+from tamedit.evaluation.labels import LABELS
 from tamedit.experiments.cells import Public
 from tamedit.experiments.figures import STYLES
 from tamedit.experiments.measures import Runs, metric
-from tamedit.experiments.utility import ARMS, EPSILONS, FREE, TASKS, BoundArm, nonprivate, private, untuned
+from tamedit.experiments.utility import ARMS, EPSILONS, FREE, HARDER, TASKS, BoundArm, nonprivate, private, untuned
 from tamedit.windows.anchor import Anchor
 from tamedit.windows.units import Unit
 
@@ -46,7 +47,7 @@ ROWS: dict[str, Kind] = {
 }
 SPREAD = 1.03  # between the two arms, as a factor of ε: bars stand side by side
 INFINITE = max(EPSILONS) * 8 / 3
-FREE_STYLE = STYLES["Non-DP"]
+FREE_STYLES = {FREE: STYLES["Non-DP"], HARDER: 6}
 ARM_STYLES: dict[BoundArm, int] = {"vanilla": STYLES["DP-vanilla"], "aware": STYLES["DP-aware"]}
 PUBLIC_STYLES: dict[BoundArm, int] = {"aware": 3, "vanilla": 4}
 
@@ -81,13 +82,17 @@ def _names(runs: Runs, source: str, rows: dict[str, Kind]) -> dict[int, str]:
         for arm in ARMS
         if any(runs.of(kind.untuned(source, arm)) for kind in rows.values())
     }
-    return {**{ARM_STYLES[arm]: f"DP-{arm}" for arm in ARMS}, FREE_STYLE: "free fill + Gaussian", **public}
+    return {
+        **{ARM_STYLES[arm]: f"DP-{arm}" for arm in ARMS},
+        **{style: LABELS[bar] for bar, style in FREE_STYLES.items()},
+        **public,
+    }
 
 
 def _panel(axis: Any, runs: Runs, source: str, task: str, kind: Kind) -> None:
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
-    levels = {FREE_STYLE: _free(runs, source, task, kind)}
+    levels = {style: _free(runs, source, task, kind, bar) for bar, style in FREE_STYLES.items()}
     levels |= {PUBLIC_STYLES[arm]: _crps(runs, kind.untuned(source, arm), task) for arm in ARMS}
     for number, level in levels.items():
         if level is not None:
@@ -129,7 +134,7 @@ def _crps(runs: Runs, cell: str, task: str, method: str = "model") -> OverSeeds 
     return over_seeds(values) if values else None
 
 
-def _free(runs: Runs, source: str, task: str, kind: Kind) -> OverSeeds | None:
+def _free(runs: Runs, source: str, task: str, kind: Kind, bar: str) -> OverSeeds | None:
     """The free baseline of the panel's first run that is there: all see the same windows."""
     cells = (kind.private(source, arm, epsilon) for epsilon in EPSILONS for arm in ARMS)
-    return next((_crps(runs, cell, task, FREE) for cell in cells if runs.of(cell)), None)
+    return next((_crps(runs, cell, task, bar) for cell in cells if runs.of(cell)), None)

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence
 
 from tamedit.evaluation.intervals import over_seeds
+from tamedit.evaluation.labels import LABELS
 from tamedit.experiments import numbers
 from tamedit.experiments.cells import Cell, Public
 from tamedit.experiments.layout import NONE, Column, Row, Table, baselines, row, utility
 from tamedit.experiments.measures import BySeed, Runs, metric
 from tamedit.experiments.render import NOT_RUN, ONE_SEED
-from tamedit.experiments.utility import FORMS, FREE, TASKS, arm_of, kept, without_privacy
+from tamedit.experiments.utility import FORMS, FREE, HARDER, TASKS, arm_of, kept, without_privacy
 from tamedit.experiments.utility_targets import KINDS, METRICS, NO_GAIN, WORDS, Asked, Contrast, kind_text
 from tamedit.experiments.verdicts import Check
 from tamedit.windows.units import Unit
@@ -102,10 +103,14 @@ def share_table(cells: Iterable[str], runs: Runs) -> str:
         cell = Cell.parse(name)
         if cell.arm == "non-dp":
             continue
-        shares = [_share_text(kept(runs, name, task)) for task in TASKS]
+        shares = [_share_text(kept(runs, name, task, bar)) for bar in (FREE, HARDER) for task in TASKS]
         seeds = len(runs.of(name).keys() & runs.of(without_privacy(name)).keys())
         rows.append([arm_of(name), *kind(cell, runs), *shares, str(seeds)])
-    heads = [*LEADS[:-1], *(f"{task}: kept ↑" for task in TASKS), "seeds"]
+    heads = [
+        *LEADS[:-1],
+        *(f"{task}: kept over<br>{LABELS[bar]} ↑" for bar in (FREE, HARDER) for task in TASKS),
+        "seeds",
+    ]
     return markdown_rows(heads, rows)
 
 

@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from tamedit.errors import UserError
 from tamedit.privacy.engine_backends import Backend, BookKeeping, LossFunction, TorchFunc
 from tamedit.privacy.engine_batch import check_rows, flatten
-from tamedit.privacy.engine_pieces import Piece
+from tamedit.privacy.engine_pieces import Piece, widened
 from tamedit.privacy.workspace import keep_freed_memory
 
 Mode = Literal["flat", "automatic", "groups"]
@@ -142,7 +142,7 @@ class Engine:
         """‖·‖² by parameter and unit, zero where a parameter got no gradient."""
         none = torch.zeros(units, device=device)
         norms = [pieces[name].norms if name in pieces else none.to(own.dtype) for name, own in self.trainable.items()]
-        return torch.stack(norms).double().square()
+        return widened(torch.stack(norms)).square()
 
     def _by_group(self, squares: Float[Tensor, "P U"]) -> dict[str, Float[Tensor, " U"]]:
         members: dict[str, list[int]] = {}
@@ -180,7 +180,7 @@ class Engine:
             factors = {name: torch.cat([part[2][name] for part in parts]) for name in self.group_clips}
         else:
             like = next(iter(self.trainable.values())).detach()
-            losses, squares = like.new_zeros(0), like.new_zeros(len(self.trainable), 0, dtype=torch.float64)
+            losses, squares = like.new_zeros(0), widened(like.new_zeros(len(self.trainable), 0))
             factors = dict.fromkeys(self.group_clips, squares.new_zeros(0))
         return ClippedSum(
             sums=sums,

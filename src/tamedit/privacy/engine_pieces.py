@@ -21,6 +21,11 @@ from torch import Tensor
 ONE_STAGE = 1 << 16  # entries up to which a norm in one stage is exact enough
 
 
+def widened(values: Tensor) -> Tensor:
+    """In double precision, where the device has it (Apple's has not)."""
+    return values.float() if values.device.type == "mps" else values.double()
+
+
 class Piece(Protocol):
     """A parameter's gradient for every unit of a micro-batch."""
 
@@ -56,7 +61,7 @@ class Factored:
         if outputs.shape[1] == 1:
             self.norms = torch.linalg.vector_norm(outputs, dim=(1, 2)) * torch.linalg.vector_norm(inputs, dim=(1, 2))
         else:
-            g, a = outputs.double(), inputs.double()
+            g, a = widened(outputs), widened(inputs)
             gram = torch.bmm(g, g.transpose(1, 2)) * torch.bmm(a, a.transpose(1, 2))  # (U, R, R)
             self.norms = gram.sum((1, 2)).clamp_min(0).sqrt().to(outputs.dtype)  # clamp keeps NaN
 
@@ -73,7 +78,7 @@ class Rows:
 
     def __init__(self, units: Tensor, rows: Tensor, gradient: Tensor, unit_count: int) -> None:
         self.units, self.rows, self.gradient = units, rows, gradient
-        squares = torch.linalg.vector_norm(gradient, dim=-1).double().square()
+        squares = widened(torch.linalg.vector_norm(gradient, dim=-1)).square()
         self.norms = squares.new_zeros(unit_count).index_add_(0, units, squares).sqrt().to(gradient.dtype)
 
     def add_to(self, total: Tensor, factors: Tensor, bad: Tensor | None) -> None:

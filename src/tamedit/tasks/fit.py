@@ -76,7 +76,7 @@ def fit(
 
     Args:
         data: a series, a table, a path or a named data set. A named data set is split by its own rule; of everything else the
-            last 15 % of every meter are kept for validation.
+            last 15 % of every meter are kept for test and the 15 % before them for validation, as on the command line.
         scale: smoke (seconds), laptop (minutes) or paper (its size and its 20,000 steps).
         anchor: seasonal, the residual of the free fill, or none, the paper's form.
         bounds: how tight the condition and the modulation are bounded; off is the ordinary AdaLN-Zero.
@@ -108,7 +108,7 @@ def fit(
                 f"{', '.join(reading)} say how to read a table, and this is a series already; leave them out."
             )
         series = frames.without_calendar(data if isinstance(data, Series) else read(data, **reading))
-        split = split_by_time(series, (0.85, 0.15, 0.0))
+        split = split_by_time(series)
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(folder) if folder is not None else Path(temporary) / "run"
         initial = _initial(init, place, series, privacy is not None, anchor, bounds, operator, speed, progress)

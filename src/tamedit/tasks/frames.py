@@ -8,6 +8,7 @@ import pandas as pd
 from tamedit.data import stamps
 from tamedit.data.calendar import CALENDAR_NAMES
 from tamedit.data.columns import numbers
+from tamedit.data.grid import DAYS_A_MONTH
 from tamedit.data.series import Series
 from tamedit.errors import UserError
 from tamedit.streams import step_generator
@@ -162,8 +163,7 @@ def at_least(series: Series, length: int) -> tuple[Series, np.ndarray]:
 def window_times(
     count: int, length: int, frequency_seconds: float, start: str | pd.Timestamp | None, seed: int
 ) -> np.ndarray:
-    """(N, L) stamps of generated windows."""
-    steps = np.arange(length) * np.timedelta64(round(frequency_seconds * 1e6), "us")
+    """(N, L) stamps of generated windows; a step of whole months begins each at its first day."""
     if start is not None:
         stamp = pd.to_datetime(start, errors="coerce") if isinstance(start, str) else start
         if not isinstance(stamp, pd.Timestamp):
@@ -172,7 +172,11 @@ def window_times(
     else:
         days = step_generator(seed, "generated days", 0).integers(0, 366, count)
         first = np.datetime64("2024-01-01", "us") + days * np.timedelta64(1, "D")
-    return first[:, None] + steps[None, :]
+    months = round(frequency_seconds / (DAYS_A_MONTH * 86_400))
+    if months and abs(frequency_seconds - months * DAYS_A_MONTH * 86_400) < 1:
+        steps = np.arange(length) * np.timedelta64(months, "M")
+        return (first.astype("datetime64[M]")[:, None] + steps).astype("datetime64[us]")
+    return first[:, None] + np.arange(length) * np.timedelta64(round(frequency_seconds * 1e6), "us")
 
 
 def windows_table(times: np.ndarray, values: np.ndarray, targets: tuple[str, ...]) -> pd.DataFrame:

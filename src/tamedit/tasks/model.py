@@ -82,12 +82,13 @@ class Model:
             raise UserError(f"horizon={horizon} must be at least 1; give the number of steps to forecast.")
         series = self.read(data, **reading)
         recent = series.between(series.lengths - self.spec.network.length, series.lengths)
-        silent = np.add.reduceat(np.isfinite(recent.values).any(axis=1).astype(np.int64), recent.offsets[:-1]) == 0
+        silent = np.add.reduceat(np.isfinite(recent.values).astype(np.int64), recent.offsets[:-1]) == 0  # (M, K)
         if silent.any():
-            name = recent.meters[int(np.argmax(silent))]
+            meter, channel = (int(i) for i in np.argwhere(silent)[0])
+            name, which = recent.meters[meter], recent.targets[channel]
             raise UserError(
-                f"The last {self.spec.network.length} rows{f' of meter {name!r}' if name else ''} hold no value, so there is "
-                "nothing to forecast from; end the series with its last reading."
+                f"The last {self.spec.network.length} rows{f' of meter {name!r}' if name else ''} hold no value of {which!r}, so "
+                "there is nothing to forecast from; end the series with its last reading."
             )
         longer, ahead = frames.extended(recent, horizon, future)
         drawn = self._draw_missing(longer, ahead, samples, seed, sampler)

@@ -91,6 +91,12 @@ def _gaps(
     return begins[needed], ends[needed]
 
 
+def _inside(cells: Bool[np.ndarray, "T K"], starts: Int64[np.ndarray, " W"], length: int) -> Int64[np.ndarray, "W K"]:
+    """How many of the cells lie in each window."""
+    total = np.concatenate([np.zeros((1, cells.shape[1]), dtype=np.int64), np.cumsum(cells, axis=0)])
+    return total[starts + length] - total[starts]
+
+
 def _assign(
     known: Bool[np.ndarray, "T K"],
     wanted: Bool[np.ndarray, "T K"],
@@ -98,11 +104,15 @@ def _assign(
     starts: Int64[np.ndarray, " W"],
     length: int,
 ) -> tuple[Int64[np.ndarray, " U"], Int64[np.ndarray, " T"]]:
-    """First rows of the windows of this pass, and for every row the number of the window that fills it (−1: none)."""
-    total = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
-    share = (total[starts + length] - total[starts]) / (length * known.shape[1])  # (W,)
-    open_rows = np.concatenate([[0], np.cumsum((wanted & ~known).any(axis=1))])
-    needed = open_rows[starts + length] > open_rows[starts]
+    """First rows of the windows of this pass, and for every row the number of the window that fills it (−1: none).
+
+    How much of a window is known counts channel by channel, for the channels that it is to fill: a complete neighbour says
+    nothing about the level of a channel that is silent.
+    """
+    share = _inside(known, starts, length) / length  # (W, K)
+    asked = _inside(wanted & ~known, starts, length) > 0
+    needed = asked.any(axis=1)
+    share = np.where(asked, share, np.inf).min(axis=1)  # (W,)
     usable = needed & (share >= LEAST_KNOWN)
     if not usable.any():  # nothing has enough around it: take the best there is
         usable = needed & (share >= share[needed].max())

@@ -37,6 +37,7 @@ from tamedit.training.start import Initial, check_fits
 from tamedit.training.units import make_scaling, private_scaling, wants_private_units
 from tamedit.windows.cut import Windows, cut
 from tamedit.windows.examples import Examples
+from tamedit.windows.masks import without_reconstruction
 
 
 def train(
@@ -87,7 +88,8 @@ def train(
             if wants_private_units(config, facts):
                 scaling = private_scaling(config, facts, windows, budget, folder, scaling)
         seed = stream_seed(config.privacy, config.seed, world) if config.privacy else config.seed
-        examples = Examples(windows, config.masks, scaling, config.examples, seed)
+        masks = without_reconstruction(config.masks) if scaling.origin == "none" else config.masks
+        examples = Examples(windows, masks, scaling, config.examples, seed)
         if budget and config.private_bounds is not None:
             found = private_network(config, initial, examples, budget, folder)
             network.bound_by(found)

@@ -39,6 +39,7 @@ REFERENCE: dict[str, Bounds] = {
     "none": Bounds(condition=19.0, scale=3.3, shift=1.4, gate=2.5),
 }
 
+LONGEST = 512  # rows of a window, unless the user says more
 PAPER_MASKS = MaskConfig(weights={"random": 1.0, "block": 1.0, "stride": 1.0})
 
 
@@ -253,8 +254,11 @@ def _limits(reference: Bounds | Reference, tightness: Tightness, depth: int, by_
 
 
 def default_window(series: Series, period: int) -> int:
-    """Seven seasons (a week of hours), or two of a fine rhythm; less if the validation part of a short series asks for it."""
-    wanted = 7 * period if period <= 24 else 2 * period
+    """Seven seasons (a week of hours), or two of a fine rhythm; less if the validation part of a short series asks for it.
+
+    At most LONGEST rows: attention costs the square of a window's length. For a longer rhythm resample, or say --window.
+    """
+    wanted = min(7 * period if period <= 24 else 2 * period, LONGEST)
     longest = int(series.lengths.max(initial=0))
     return max(min(wanted if period > 1 else 96, int(0.15 * longest)), 8)
 

@@ -49,6 +49,12 @@ class MaskConfig(BaseModel):
         return self
 
 
+def without_reconstruction(config: MaskConfig) -> MaskConfig:
+    """Never everything hidden: for models that have no units of their own to make a window from nothing in."""
+    weights = {name: weight for name, weight in config.weights.items() if name != "reconstruction"}
+    return config.model_copy(update={"weights": weights})
+
+
 def _whole(uniform: Float[Tensor, "B 1"], low: int, high: int) -> Float[Tensor, "B 1"]:
     """Uniform whole numbers low … high."""
     return low + torch.floor(uniform * (high - low + 1))
