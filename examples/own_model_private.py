@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from tamedit.privacy.engine import Engine
 from tamedit.privacy.noise import GaussianNoise
+from tamedit.privacy.poisson import PoissonSampler
 
 
 def my_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
@@ -28,9 +29,10 @@ def main(steps: int = 60, noise_multiplier: float = 1.0) -> tuple[float, float]:
     engine = Engine(model, clip=1.0)
     noise = GaussianNoise(noise_multiplier * engine.clip)
     rate, expected = 0.1, 0.1 * len(x)  # Poisson sampling, and the divisor that goes with it
-    for _ in range(steps):
-        chosen = torch.rand(len(x)) < rate
-        result = engine(my_loss, (x[chosen], y[chosen]), units=int(chosen.sum()))
+    sampler = PoissonSampler(len(x), rate)  # who is drawn must not follow from a seed that anyone knows
+    for step in range(steps):
+        chosen = torch.from_numpy(sampler.sample(step))
+        result = engine(my_loss, (x[chosen], y[chosen]), units=len(chosen))
         noise.add_(result.sums)
         for name, parameter in model.named_parameters():
             parameter.grad = result.sums[name] / expected

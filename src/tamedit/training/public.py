@@ -52,9 +52,10 @@ def public_config(
     steps: int = 1500,
     batch_size: int = 64,
     window: int = 168,
+    stride: int | None = None,
 ) -> RunConfig:
     """The configuration of the public stage; `network` overrides the size."""
-    config = make_config(series, source, anchor=anchor, bounds="off", operator=operator, window=window)
+    config = make_config(series, source, anchor=anchor, bounds="off", operator=operator, window=window, stride=stride)
     shape = config.network.model_dump() | (network or {}) | {"bounds": (bounds or Bounds(),)}
     training = config.training.model_dump() | {
         "steps": steps,

@@ -172,6 +172,7 @@ def make_config(
     steps: int | None = None,
     seed: int = 0,
     window: int | None = None,
+    stride: int | None = None,
     size: str | None = None,
     period: int | None = None,
     privacy: Privacy | None = None,
@@ -183,9 +184,10 @@ def make_config(
 ) -> RunConfig:
     """The configuration of a run on `series`, from public facts about it and the caller's choices.
 
-    `reference` replaces the built-in magnitudes (C₀, Γ₀, B₀, A₀) that `bounds` scales, `by_block` takes each block's own.
-    `start` names the model that training begins from (`training.start`), whose size the network then has. With `private_bounds`
-    the magnitudes are measured on the private data with that model, at the expense of the budget (`training.bounds`).
+    `stride` is the distance of two windows, 1 by default in the anchored form without privacy. `reference` replaces the built-in
+    magnitudes (C₀, Γ₀, B₀, A₀) that `bounds` scales, `by_block` takes each block's own. `start` names the model that
+    training begins from (`training.start`), whose size the network then has. With `private_bounds` the magnitudes are measured on
+    the private data with that model, at the expense of the budget (`training.bounds`).
     """
     if scale not in ("smoke", "laptop", "paper"):
         raise UserError(f"scale={scale!r} is unknown; choose smoke, laptop or paper.")
@@ -208,7 +210,7 @@ def make_config(
         source=source,
         seed=seed,
         window=length,
-        stride=_stride(known, season),
+        stride=stride or _stride(known, season, everywhere=not paper_form and privacy is None),
         calendar=calendar,
         scaling="nonprivate" if paper_form else "instance",
         examples=ExampleConfig(anchor=anchor, period=season, residual_limit=None if paper_form else 5.0),
@@ -263,5 +265,12 @@ def default_window(series: Series, period: int) -> int:
     return max(min(wanted if period > 1 else 96, int(0.15 * longest)), 8)
 
 
-def _stride(known: Source | None, period: int) -> int:
+def _stride(known: Source | None, period: int, everywhere: bool) -> int:
+    """Rows between two windows: 1 where windows begin `everywhere`, else the source's own, or a quarter of a season.
+
+    A model whose windows all begin at the same hour has seen each hour at a few positions only, and is poor at others
+    (docs/private-utility.md). Private runs have blocks instead, or the paper's overlapping windows at the paper's stride.
+    """
+    if everywhere:
+        return 1
     return known.stride if known else max(period // 4, 1)
