@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--tune", default="all", choices=("all", "modulation", "low_rank"))
     parser.add_argument("--rank", type=int, default=4)
     parser.add_argument("--noise-correction", action="store_true")
-    parser.add_argument("--crop", type=int, default=168, help="rows that training takes of a week, from anywhere in it")
+    parser.add_argument("--crop", type=int, default=144, help="rows that training takes of a week, from anywhere in it")
     parser.add_argument("--windows", type=int, default=48)
     parser.add_argument("--samples", type=int, default=10)
     chosen = parser.parse_args()
@@ -71,7 +71,7 @@ def main() -> None:
         "noise_correction": chosen.noise_correction,
     }
     plain = config.model_dump()
-    config = RunConfig.model_validate(plain | {"training": plain["training"] | optimiser, "window": chosen.crop})
+    config = RunConfig.model_validate(plain | {"training": plain["training"] | optimiser, "crop": chosen.crop})
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
         train(split, config, run, facts=FACTS, speed=Speed(threads=1), initial=initial)

@@ -135,6 +135,8 @@ def recipe(cell: Cell, scale: Scale, seed: int, series: Series) -> RunConfig:
     network |= {"bounds": (cell.bounds(REFERENCE[cell.anchor]),), "operator": cell.operator}
     training = config.training.model_dump() | effort.training
     changed = {"network": network, "training": training, "start": public_start(cell, scale) if cell.public else None}
+    if cell.source.endswith(HEAVY):
+        changed["crop"] = None  # as its public models: made before crops began at every hour
     return RunConfig.model_validate(config.model_dump() | changed)
 
 

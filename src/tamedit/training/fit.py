@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -143,7 +144,8 @@ def _windows(part: Series, name: str, config: RunConfig, private: Privacy | None
         )
     series = network_covariates(part, config.calendar)
     if private is not None:
-        return private_windows(series, config.window, config.stride, private)
+        found = private_windows(series, config.window, config.stride, private)
+        return found if config.crop is None else replace(found, length=config.crop)
     return cut(series, config.window, config.stride)
 
 

@@ -129,6 +129,9 @@ class RunConfig(BaseModel):
     seed: int = 0
     window: PositiveInt
     stride: PositiveInt
+    crop: PositiveInt | None = (
+        None  # rows that training takes of a private block, from anywhere in it; None: a window's
+    )
     calendar: bool = True
     scaling: Literal["instance", "public", "nonprivate"] = "instance"
     examples: ExampleConfig
@@ -211,6 +214,7 @@ def make_config(
         seed=seed,
         window=length,
         stride=stride or _stride(known, season, everywhere=not paper_form and privacy is None),
+        crop=None if paper_form or privacy is None else _crop(length, season, privacy),
         calendar=calendar,
         scaling="nonprivate" if paper_form else "instance",
         examples=ExampleConfig(anchor=anchor, period=season, residual_limit=None if paper_form else 5.0),
@@ -263,6 +267,12 @@ def default_window(series: Series, period: int) -> int:
     wanted = min(7 * period if period <= 24 else 2 * period, LONGEST)
     longest = int(series.lengths.max(initial=0))
     return max(min(wanted if period > 1 else 96, int(0.15 * longest)), 8)
+
+
+def _crop(window: int, period: int, privacy: Privacy) -> int | None:
+    """A season less than a window where a block holds just one, so that crops begin at every hour and not at midnight alone."""
+    whole = privacy.layout == "blocks" and privacy.unit != "series"
+    return window - period if whole and window >= 4 * period and period > 1 else None
 
 
 def _stride(known: Source | None, period: int, everywhere: bool) -> int:
