@@ -32,7 +32,10 @@ def plan(
     reading: dict[str, Any],
     as_json: options.AsJson = False,
 ) -> None:
-    """Propose model, batch, steps and noise for a private run, and say why. Nothing is read but sizes and stamps."""
+    """Propose model, batch, steps and noise for a private run, and say why.
+
+    Nothing is read but sizes, stamps and which readings are missing.
+    """
     if (source is None) == (units is None):
         raise UserError("Give either a data source or --units N, the number of training examples.")
     if not epsilon > 0 or not 0 < delta < 1:
