@@ -283,3 +283,24 @@ def test_kill_at_twenty_random_moments(fleet: Series, tmp_path: Path) -> None:
     alone = record.segments[-1].plan.epsilon(state.step).value
     assert alone <= spent + 1e-9
     assert spent <= 6.0 + 1e-6
+
+
+def test_windows_begin_at_every_hour(fleet: Series) -> None:
+    """At one hour alone, positions and calendar would be the same thing in training and not afterwards."""
+    plain = make_config(fleet, "homes", window=168)
+    assert plain.stride == 1
+    week = make_config(fleet, "homes", window=168, privacy=Privacy(epsilon=8.0, unit="week"))
+    assert (week.window, week.crop, week.network.length) == (168, 144, 168)
+    windows = fitting._windows(fleet, "training", week, week.privacy)
+    assert (windows.length, set(windows.spans)) == (144, {168})
+    hours = set()
+    for place in np.linspace(0, 1, 200, endpoint=False):
+        indices = np.arange(len(windows))
+        rows = windows.starts + windows.shifts(indices, np.full(len(indices), place))
+        assert ((rows >= windows.starts) & (rows + 144 <= windows.starts + 168)).all()
+        hours |= set(fleet.times[rows].hour)
+    assert hours == set(range(24))
+    whole = make_config(fleet, "homes", window=168, privacy=Privacy(epsilon=8.0, unit="series"))
+    assert whole.crop is None, "crops of a whole meter begin everywhere anyway"
+    paper = make_config(fleet, "homes", window=168, anchor="none")
+    assert (paper.stride, paper.crop) == (6, None)
