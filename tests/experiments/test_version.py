@@ -1,6 +1,7 @@
 """The version of the numbers: results made by other code must not be taken for today's.
 
-When this fails and the change was meant, raise `NUMBERS_VERSION` and put the new numbers here; every result is then due again.
+When this fails and the change was meant, raise `NUMBERS_VERSION` and put the new numbers here; every result is then due again. A
+change of a configuration alone makes the results of that configuration due by itself, and needs new numbers but no new version.
 """
 
 from pathlib import Path
@@ -15,7 +16,7 @@ KNOWN = {
     1: {
         "simulated/aware/sigma=0.1/medium/tanh": (0.930546, 4.56502, 0.943464, 0.293068, 494.497),
         "simulated/non-dp/seasonal": (0.678898, 5.23852, 0.471299, 0.293068, None),
-        "fleet/aware/epsilon=8/unit=week/medium/tanh/seasonal/public": (0.933709, 4.93231, 0.472520, 0.258087, 8.00351),
+        "fleet/aware/epsilon=8/unit=week/medium/tanh/seasonal/public": (0.980879, 5.00883, 0.472514, 0.258087, 8.00351),
     }
 }
 
