@@ -17,7 +17,7 @@ from tamedit.tasks.fit import load_split
 from tamedit.training.fit import train
 from tamedit.training.folder import load_run
 
-PROBABILISTIC = ("model", "free_probabilistic")
+PROBABILISTIC = ("model", "free_probabilistic", "seasonal_draws")
 
 
 def ask(
@@ -64,7 +64,14 @@ POINTS = ("point_MAE", "point_RMSE", "R2")
 SHARES_OF_LEVEL = ("point_MAPE", "MAPE_left_out", "WAPE", "CRPS_CSDI")  # original units alone: null in z-units
 DISTANCES = ("dist_KL", "dist_JS", "dist_WS", "dist_KS", "MMD", "temp_spec_dist")
 SAMPLES = ("coverage50", "coverage90", "width50", "width90")  # null for a single guess
-BASELINES = ("linear_interpolation", "seasonal_naive", "seasonal_mean", "free_fill", "free_probabilistic")
+BASELINES = (
+    "linear_interpolation",
+    "seasonal_naive",
+    "seasonal_mean",
+    "free_fill",
+    "free_probabilistic",
+    "seasonal_draws",
+)
 HAVE_UNITS = ("point_MAE", "point_RMSE", "CRPS", "dist_WS", "width50", "width90")
 
 

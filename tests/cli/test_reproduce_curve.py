@@ -23,5 +23,5 @@ def test_an_unknown_panel_is_one_sentence(run: Run, tmp_path: Path) -> None:
 def test_a_model_without_a_seed_is_scored_once(run: Run, tmp_path: Path) -> None:
     answer = run("reproduce", "curve", "--print-commands", "--seeds", "3", "--results", str(tmp_path / "results"))
     lines = answer.out.splitlines()
-    assert len(lines) == 29 * 3 + 3
-    assert sum("/untuned/" in line for line in lines) == 3
+    assert len(lines) == 35 * 3 + 5
+    assert sum("/untuned/" in line for line in lines) == 5
