@@ -230,6 +230,8 @@ def train(
         return
     statement = load_model(out)[1].privacy
     if not as_json:
+        if outcome.step < config.training.steps:
+            typer.echo(f"The budget ended at step {outcome.step} of {config.training.steps}.")
         typer.echo(statement["statement"])
     options.wrote(
         [out / WEIGHTS, out / SPECIFICATION],
