@@ -20,7 +20,7 @@ from tamedit.errors import UserError
 from tamedit.model.zoo import SIZES
 from tamedit.privacy.plan import calibrate
 from tamedit.privacy.request import Privacy
-from tamedit.training.layout import account_units, chosen_contribution, private_windows
+from tamedit.training.layout import account_units, chosen_contribution, private_windows, rows_of_unit
 from tamedit.training.recipe import RunConfig, Scale
 from tamedit.windows.units import Neighbour
 
@@ -180,6 +180,13 @@ def propose_for(
     layout = private_windows(series, window, stride, privacy, least_present=0.0)
     counted, refused = account_units(layout, series, stride, privacy)
     touched = chosen_contribution(privacy.unit, counted, refused)
+    if len(windows) < 2:
+        rows = windows.length if windows.spans is None else int(windows.spans[0])
+        whole = f"whole {privacy.unit}" if rows == rows_of_unit(series, privacy.unit) else f"block of {rows} rows"
+        raise UserError(
+            f"The training part holds {len(windows)} {whole} with readings and private training needs at least 2; give more data, "
+            "or a smaller unit (--unit)."
+        )
     return propose(
         len(windows),
         privacy.epsilon,
