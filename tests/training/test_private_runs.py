@@ -264,6 +264,10 @@ def test_an_empty_request_is_refused() -> None:
         Privacy(epsilon=1, noise_mutliplier=1.0)
     with pytest.raises(UserError, match="unit"):
         Privacy(epsilon=1, unit="person")
+    for wrong in ({"epsilon": 1e-300}, {"noise_multiplier": 1e-300}, {"noise_multiplier": 1e300}):
+        with pytest.raises(UserError, match=f"Privacy: {next(iter(wrong))}: Input should be"):
+            Privacy(**wrong)
+    assert Privacy(noise_multiplier=0.03, statistics_noise=1e-3).noise_multiplier == 0.03
 
 
 def _in_a_child(series: Series, folder: Path, resume: bool) -> None:

@@ -46,8 +46,8 @@ class Budget:
         """Why not even one step can be paid: the ledger knows of steps that no checkpoint has, or never paid for any."""
         if self.ledger is not None and not self.ledger.record.steps:
             return (
-                f"The budget of ε = {self.privacy.epsilon:g} pays for no step with this noise, so nothing can be trained; allow a "
-                "larger ε or more noise (--noise-multiplier)."
+                f"The budget of ε = {self.privacy.epsilon:g} pays for no step with this noise, so nothing can be trained; allow "
+                "a larger ε or more noise (--noise-multiplier)."
             )
         return (
             "The budget was spent on steps that a crash lost, so nothing can be trained; begin anew in another folder with a "
