@@ -12,7 +12,7 @@ from tamedit.errors import UserError
 Run = Annotated[Path, typer.Argument(help="Folder made by `tamedit train`.")]
 File = Annotated[Path, typer.Argument(help="CSV or Parquet file with the model's columns; NaN or empty = missing.")]
 Out = Annotated[Path, typer.Option("--out", help="Where to write: .csv or .parquet.")]
-Samples = Annotated[int, typer.Option("--samples", help="Samples a cell.", min=1)]
+Samples = Annotated[int, typer.Option("--samples", help="Samples a cell.", min=1, max=100_000)]
 AllSamples = Annotated[bool, typer.Option("--all-samples", help="Write every sample instead of median and quantiles.")]
 
 
@@ -72,7 +72,7 @@ def forecast(
     *,
     run: Run,
     file: File,
-    horizon: Annotated[int, typer.Option("--horizon", help="Steps to forecast.", min=1)],
+    horizon: Annotated[int, typer.Option("--horizon", help="Steps to forecast.", min=1, max=1_000_000)],
     out: Out,
     samples: Samples = 100,
     all_samples: AllSamples = False,
@@ -103,7 +103,7 @@ def forecast(
 
 def generate(
     run: Run,
-    count: Annotated[int, typer.Option("--count", help="Windows to generate.", min=1)],
+    count: Annotated[int, typer.Option("--count", help="Windows to generate.", min=1, max=1_000_000)],
     out: Out,
     start: Annotated[
         str | None, typer.Option("--start", help="First stamp of every window (random days if not given).")
