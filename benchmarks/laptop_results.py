@@ -49,7 +49,7 @@ def compute(source: str, seed: int) -> dict:
             "1",
         ]
         begun = time.monotonic()
-        subprocess.run([*train, *(["--resume"] if run.exists() else [])], check=True)
+        subprocess.run([*train, *(["--resume"] if (run / "run.json").exists() else [])], check=True)
         seconds = time.monotonic() - begun
         scored = subprocess.run([*tamedit, "evaluate", str(run), "--json"], check=True, capture_output=True, text=True)
         result = json.loads(scored.stdout) | {"run": run.name, "source": source, "seed": seed, "train_seconds": seconds}

@@ -42,6 +42,11 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink()
 
 
+def unreadable(path: Path, error: OSError) -> UserError:
+    """A file that is there and may not be read: not damaged."""
+    return UserError(f"Cannot read {path}: {error.strerror or error}; allow reading it, or name another place.")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write `text` as UTF-8, all of it or nothing."""
     with replacing(path) as temporary:

@@ -31,6 +31,7 @@ def run(*arguments: str) -> str:
     return result.output
 
 
+TARGET = ("--sampling-rate", "0.1", "--steps", "10")
 PLAN = ("--sampling-rate", "0.01", "--noise-multiplier", "1", "--steps", "1000", "--delta", "1e-5")
 
 
@@ -66,6 +67,9 @@ def test_account_of_a_run(tmp_path: Path) -> None:
         assert part in words
     stricter = json.loads(run("account", str(tmp_path), "--delta", "1e-7", "--json"))
     assert stricter["epsilon"]["pld"] > data["epsilon"]["pld"]
+    for delta in ("0", "nan", "1"):
+        with pytest.raises(UserError, match=f"delta = {delta} is out of range"):
+            run("account", str(tmp_path), "--delta", delta)
 
 
 def test_calibrate(tmp_path: Path) -> None:
@@ -93,6 +97,17 @@ def test_calibrate(tmp_path: Path) -> None:
         (("account", *PLAN, "--sampling-rate", "2"), "--sampling-rate 2"),
         (("account", *PLAN, "--noise-multiplier", "0"), "--noise-multiplier 0"),
         (("account", *PLAN, "--delta", "0"), "delta = 0"),
+        (("account", "nowhere", "--contributions", "-5"), "either a run's folder"),
+        (("account", "nowhere", "--neighbour", "foo"), "either a run's folder"),
+        (("account", *PLAN, "--delta", "nan"), "delta = nan"),
+        (("account", *PLAN, "--noise-multiplier", "inf"), "noise_multiplier = inf is out of range"),
+        (("account", *PLAN, "--noise-multiplier", "1e300"), "is out of range"),
+        (("account", *PLAN, "--noise-multiplier", "1e-300"), "is out of range"),
+        (("account", *PLAN, "--steps", "9999999999999999999999999"), "from 1 to 1000000000"),
+        (("calibrate", *TARGET, "--epsilon", "8", "--delta", "0"), "delta = 0 is out of range"),
+        (("calibrate", *TARGET, "--epsilon", "1e-300"), "epsilon = 1e-300 cannot be reached"),
+        (("calibrate", *TARGET, "--epsilon", "1e-12"), "epsilon = 1e-12 cannot be reached"),
+        (("calibrate", *TARGET, "--steps", "9999999999999999999999999"), "from 1 to 1000000000"),
         (("account", *PLAN, "--contributions", "0"), "--contributions 0"),
         (("account", *PLAN, "--neighbour", "swap"), "--neighbour 'swap'"),
         (("account", *PLAN, "--steps", "0"), "--steps 0"),

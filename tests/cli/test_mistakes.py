@@ -1,6 +1,7 @@
 """A user's mistake in a table or a file: one sentence on stderr, exit code 2, no traceback, nothing half-written."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -151,6 +152,43 @@ def test_places_that_cannot_be_written(mistake: Callable[..., str], smoke_run: P
         assert "is a folder" in mistake("impute", smoke_run, file, "--out", folder)
         folder.rmdir()
         assert "must end in .csv or .parquet" in mistake("impute", smoke_run, file, "--out", tmp_path / "x.xlsx")
+
+
+def test_the_table_that_is_read_is_never_written(
+    mistake: Callable[..., str], smoke_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = csv(tmp_path / "meter.csv", meter(300))
+    future = csv(tmp_path / "future.csv", meter(300))
+    (link := tmp_path / "link.csv").symlink_to(file)
+    ahead = ("forecast", smoke_run, file, "--horizon", 2, "--future", future, "--samples", 2)
+    monkeypatch.chdir(tmp_path)
+    with untouched(tmp_path):
+        for place in (file, "meter.csv", link):
+            assert "is the table to be read" in mistake("impute", smoke_run, file, "--out", place, "--samples", 2)
+        assert "is the table to be read" in mistake(*ahead, "--out", file)
+        assert "is the table to be read" in mistake(*ahead, "--out", future)
+
+
+def test_a_folder_that_may_not_be_written_is_noticed_before_the_model_is_loaded(
+    mistake: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = csv(tmp_path / "meter.csv", meter(300))
+    monkeypatch.setattr("os.access", lambda path, mode: mode == os.R_OK)
+    out = tmp_path / "deep" / "x.csv"
+    assert "cannot be written to" in mistake("impute", tmp_path / "no run", file, "--out", out)
+    assert "cannot be written to" in mistake("generate", tmp_path / "no run", "--count", 1, "--out", out)
+
+
+def test_a_file_without_a_whole_week(mistake: Callable[..., str], tmp_path: Path) -> None:
+    hours = pd.date_range("2024-01-03", periods=330, freq="h", name="time")  # a Wednesday
+    file = csv(tmp_path / "wed.csv", meter(330).set_axis(hours))
+    ask = ("train", file, "--out", tmp_path / "run", "--epsilon", 8)
+    with untouched(tmp_path):
+        assert "No whole block of 168 rows fits into the training part" in mistake(*ask, "--unit", "week")
+    csv(file, meter(490).set_axis(pd.date_range("2024-01-03", periods=490, freq="h", name="time")))
+    with untouched(tmp_path):
+        for asked in (ask, ("plan", file)):
+            assert "The training part holds 1 whole week with readings" in mistake(*asked, "--unit", "week")
 
 
 def test_wrong_columns_and_rhythm(mistake: Callable[..., str], smoke_run: Path, tmp_path: Path) -> None:

@@ -55,6 +55,22 @@ DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
 }
 
 
+def scaled(content: bytes, **changed: Any) -> bytes:
+    return without(content, "scaling", json.loads(content)["scaling"] | changed)
+
+
+EDITS: dict[str, Callable[[bytes], bytes]] = {
+    "an unknown scaling": lambda content: scaled(content, mode="guess"),
+    "a scale of nothing": lambda content: scaled(content, scale=[0.0]),
+    "a level that is no number": lambda content: scaled(content, level=[float("nan")]),
+    "a floor a channel too many": lambda content: scaled(content, floor=[0.1, 0.1]),
+    "no time between rows": lambda content: without(content, "frequency_seconds", 0.0),
+    "another calendar": lambda content: without(content, "calendar", False),
+    "no statement": lambda content: without(content, "privacy", {"private": False}),
+}
+DAMAGES |= {name: ("model.json", edit, "damaged") for name, edit in EDITS.items()}
+
+
 def without(content: bytes, key: str, value: Any) -> bytes:
     return json.dumps(json.loads(content) | {key: value}).encode()
 
@@ -67,6 +83,39 @@ def test_damaged_models(name: str, mistake: Callable[..., str], smoke_run: Path,
     (folder / file).write_bytes(damage((folder / file).read_bytes()))
     with untouched(tmp_path):
         assert word in mistake("generate", folder, "--count", 1, "--out", tmp_path / "out.csv")
+
+
+def test_files_that_may_not_be_read_are_not_called_damaged(
+    mistake: Callable[..., str], smoke_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object, **options: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    ask = ("generate", smoke_run, "--count", 1, "--out", tmp_path / "out.csv")
+    assert "Permission denied; allow reading it" in mistake(*ask)
+    assert "Permission denied; allow reading it" in mistake("report", smoke_run)
+
+
+def test_a_run_that_reads_in_an_unknown_way(mistake: Callable[..., str], smoke_run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(smoke_run, folder)
+    facts = json.loads((folder / "reading.json").read_text())
+    (folder / "reading.json").write_text(json.dumps(facts | {"reading": {"colour": "red"}}))
+    assert "is damaged or from another version" in mistake("report", folder)
+
+
+def test_damaged_metrics_stop_nothing(tmp_path: Path) -> None:
+    from tamedit.training.metrics import MetricsLog
+
+    log = MetricsLog(tmp_path / "metrics.jsonl")
+    log.write({"step": 1, "loss": 2.0})
+    with open(log.path, "ab") as file:
+        file.write(b'\xff\xfe{\n[1]\n3\n{"loss": 1.0}\n{"step": "two"}\n')
+    log.write({"step": 2, "loss": 1.0})
+    assert [row["step"] for row in log.read()] == [1, 2]
+    log.rewind(1)
+    assert [row["step"] for row in log.read()] == [1]
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"{", b"\xff\xfe", b'{"source": 1}'])
@@ -112,6 +161,58 @@ def test_runs_are_continued_on_request_and_with_the_same_options_only(
     assert (folder / "model.safetensors").read_bytes() == (smoke_run / "model.safetensors").read_bytes()
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--unit", "week"),
+        ("--delta", 1e-5),
+        ("--clip", 2),
+        ("--clipping", "automatic"),
+        ("--draws", 2),
+        ("--layout", "overlapping"),
+        ("--minutes", 5),
+        ("--private-bounds",),
+        ("--secure",),
+        ("--test-only",),
+        ("--lower", 0),
+        ("--upper", 2),
+    ],
+)
+def test_a_wish_for_privacy_is_never_passed_over(
+    options: tuple[object, ...], mistake: Callable[..., str], tmp_path: Path
+) -> None:
+    sentence = mistake("train", tmp_path / "nothing.csv", "--out", tmp_path / "run", *options)
+    assert sentence == f"{options[0]} belongs to private training; add --epsilon, or leave it out."
+
+
+@pytest.mark.parametrize("options", [("--tune", "all"), ("--rank", 2), ("--init-is-public",)])
+def test_options_of_a_beginning_need_one(
+    options: tuple[object, ...], mistake: Callable[..., str], tmp_path: Path
+) -> None:
+    sentence = mistake("train", tmp_path / "nothing.csv", "--out", tmp_path / "run", *options)
+    assert sentence == f"{options[0]} belongs to --init; add --init, or leave it out."
+
+
+def test_train_says_where_the_budget_ended(run: Run, tmp_path: Path) -> None:
+    file = csv(tmp_path / "meter.csv", meter(900))
+    private = ("--epsilon", 4, "--noise-multiplier", 1, "--unit", "day", "--batch-size", 4, "--test-only")
+    plan = ("--scale", "smoke", "--size", "tiny", "--window", 24, "--steps", 60)
+    answer = run("train", file, "--out", tmp_path / "run", *plan, *private)
+    assert answer.code == 0, answer.err
+    assert "The budget ended at step " in answer.out
+    assert " of 60." in answer.out
+
+
+def test_only_a_run_can_be_resumed(mistake: Callable[..., str], smoke_run: Path, tmp_path: Path) -> None:
+    file = csv(tmp_path / "meter.csv", meter(300))
+    (tmp_path / "empty").mkdir()
+    with untouched(tmp_path):
+        for begun in ((), ("--init", smoke_run)):
+            for name in ("empty", "absent"):
+                options = ("--scale", "smoke", "--window", 24, "--resume", *begun)
+                assert "holds no run to resume" in mistake("train", file, "--out", tmp_path / name, *options)
+
+
 def test_values_that_no_option_knows(mistake: Callable[..., str], run: Run, tmp_path: Path) -> None:
     file = csv(tmp_path / "meter.csv", meter(100))
     begin = ("train", file, "--out", tmp_path / "run")
@@ -141,6 +242,11 @@ def test_values_that_no_option_knows(mistake: Callable[..., str], run: Run, tmp_
         ("train", "FILE"),
         ("forecast", "RUN", "FILE", "--out", "OUT"),
         ("dance",),
+        ("generate", "RUN", "--count", 100_000_000_000, "--out", "OUT"),
+        ("impute", "RUN", "FILE", "--samples", 1_000_000_000_000, "--out", "OUT"),
+        ("forecast", "RUN", "FILE", "--horizon", 10_000_000_000_000, "--out", "OUT"),
+        ("train", "FILE", "--threads", 100_000_000_000, "--out", "OUT"),
+        ("data", "simulate", "--hours", 1_000_000_000_000_000, "--out", "OUT"),
     ],
 )
 def test_usage(arguments: tuple[object, ...], run: Run, smoke_run: Path, tmp_path: Path) -> None:
@@ -151,6 +257,30 @@ def test_usage(arguments: tuple[object, ...], run: Run, smoke_run: Path, tmp_pat
     assert out == ""
     assert "Traceback" not in err
     assert any(line.startswith("Error: ") for line in err.splitlines())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("Unable to allocate 8 EiB"),
+        OverflowError("Python int too large to convert to C long"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory"),
+        pd.errors.OutOfBoundsDatetime("Out of bounds nanosecond timestamp"),
+    ],
+)
+def test_more_than_the_machine_has(
+    error: Exception, mistake: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(**options: object) -> None:
+        raise error
+
+    monkeypatch.setattr("tamedit.data.simulate.simulate", fail)
+    assert "ask for fewer samples, steps or windows" in mistake("data", "simulate", "--out", tmp_path / "x.csv")
+
+
+def test_a_seed_of_the_simulator_is_not_negative(mistake: Callable[..., str], tmp_path: Path) -> None:
+    assert "--seed -1" in mistake("data", "simulate", "--out", tmp_path / "x.csv", "--seed", -1, "--hours", 10)
+    assert not (tmp_path / "x.csv").exists()
 
 
 def test_generate_and_evaluate_mistakes(mistake: Callable[..., str], smoke_run: Path, tmp_path: Path) -> None:

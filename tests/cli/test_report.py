@@ -47,6 +47,7 @@ def test_mistakes(smoke_run: Path, tmp_path: Path, mistake: Callable[..., str]) 
         assert "holds no trained model" in mistake("report", unfinished, *FAST)
         assert "is a folder; name a file" in mistake("report", smoke_run, "--out", tmp_path, *FAST)
         assert "is a file and no folder" in mistake("report", smoke_run, "--out", tmp_path / "file" / "x.html", *FAST)
+        assert "must end in .html" in mistake("report", smoke_run, "--out", smoke_run.parent / "meter.csv", *FAST)
 
 
 def test_data_that_is_gone_is_named(smoke_run: Path, tmp_path: Path, mistake: Callable[..., str]) -> None:

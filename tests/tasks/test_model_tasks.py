@@ -1,6 +1,8 @@
 """impute, forecast, generate: what goes in, what comes out, and what must not matter."""
 
+from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -328,6 +330,33 @@ def test_fit_says_what_it_does_not_know(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds a run already"):
         tame.fit(frame, scale="smoke", steps=2, window=32, folder=tmp_path / "run")
     tame.fit(frame, scale="smoke", steps=2, window=32, folder=tmp_path / "run", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"batch_size": 0}, "batch_size=0 is not possible"),
+        ({"steps": 0}, "steps=0 is not possible"),
+        ({"window": 4}, "window=4 is too short"),
+        ({"window": 0}, "window=0 is too short"),
+        ({"period": 0}, "period=0 is not possible"),
+        ({"anchor": "seasonall"}, "anchor='seasonall' is unknown; choose seasonal, none"),
+        ({"anchor": "seasonall", "init": "simulated"}, "anchor='seasonall' is unknown"),
+        ({"operator": "tan"}, "operator='tan' is unknown; choose tanh"),
+        ({"typical_level": 2.0, "typical_scale": 1.0}, "typical_level=2.0 is not possible"),
+    ],
+)
+def test_fit_refuses_impossible_values_in_one_sentence(wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence) as refused:
+        tame.fit(meter(300), **({"scale": "smoke", "steps": 2, "window": 32} | wrong))
+    assert "\n" not in str(refused.value)
+
+
+def test_generate_begins_at_any_kind_of_stamp(model: Model) -> None:
+    wanted = model.generate(1, start="2024-03-01 06:00", sampler=FAST)
+    for start in (datetime(2024, 3, 1, 6), pd.Timestamp("2024-03-01 06:00"), np.datetime64("2024-03-01T06:00")):
+        pd.testing.assert_frame_equal(model.generate(1, start=start, sampler=FAST), wanted)
+    assert model.generate(1, start=date(2024, 3, 1), sampler=FAST)["time"].iloc[0] == pd.Timestamp("2024-03-01")
 
 
 def test_monthly_and_daily_rhythms() -> None:

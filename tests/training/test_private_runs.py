@@ -93,16 +93,34 @@ def test_the_budget_is_a_wall_also_for_a_given_noise(fleet: Series, tmp_path: Pa
 
 def test_another_run_in_the_folder_cannot_spend_the_budget_again(fleet: Series, tmp_path: Path) -> None:
     run(fleet, tmp_path)
-    before = load_file(tmp_path / "model.safetensors")
     with pytest.raises(UserError, match="holds a run already"):
         run(fleet, tmp_path)
     assert run(fleet, tmp_path, resume=True).step == 20
     assert read_ledger(tmp_path).steps == 20
+    before = {name: (tmp_path / name).read_bytes() for name in ("model.safetensors", "model.json")}
     (tmp_path / CHECKPOINT).unlink()  # someone hopes to start anew on the old ledger
-    assert run(fleet, tmp_path, resume=True).step == 0
+    with pytest.raises(UserError, match="spent on steps that a crash lost, so nothing can be trained"):
+        run(fleet, tmp_path, resume=True)
     assert read_ledger(tmp_path).epsilon("day", 1e-5).value <= 6.0
-    after = load_file(tmp_path / "model.safetensors")
-    assert before.keys() == after.keys()
+    assert before == {name: (tmp_path / name).read_bytes() for name in before}
+
+
+def test_a_crash_before_the_first_checkpoint_leaves_no_untrained_model(fleet: Series, tmp_path: Path) -> None:
+    def crash(step: int, steps: int, numbers: dict) -> None:
+        raise RuntimeError("the machine is gone")
+
+    with pytest.raises(RuntimeError, match="the machine is gone"):
+        run(fleet, tmp_path, steps=4, progress=crash)  # four steps are paid ahead, one is done and none is kept
+    assert not (tmp_path / CHECKPOINT).exists()
+    with pytest.raises(UserError, match="begin anew in another folder with a budget of its own"):
+        run(fleet, tmp_path, steps=4, resume=True)
+    assert not (tmp_path / "model.safetensors").exists()
+
+
+def test_a_budget_that_pays_for_no_step_says_so(fleet: Series, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="pays for no step with this noise"):
+        run(fleet, tmp_path, epsilon=0.05, noise_multiplier=1.0)
+    assert not (tmp_path / "model.safetensors").exists()
 
 
 def test_a_lost_ledger_is_noticed(fleet: Series, tmp_path: Path) -> None:
@@ -246,6 +264,10 @@ def test_an_empty_request_is_refused() -> None:
         Privacy(epsilon=1, noise_mutliplier=1.0)
     with pytest.raises(UserError, match="unit"):
         Privacy(epsilon=1, unit="person")
+    for wrong in ({"epsilon": 1e-300}, {"noise_multiplier": 1e-300}, {"noise_multiplier": 1e300}):
+        with pytest.raises(UserError, match=f"Privacy: {next(iter(wrong))}: Input should be"):
+            Privacy(**wrong)
+    assert Privacy(noise_multiplier=0.03, statistics_noise=1e-3).noise_multiplier == 0.03
 
 
 def _in_a_child(series: Series, folder: Path, resume: bool) -> None:

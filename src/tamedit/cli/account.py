@@ -16,15 +16,17 @@ def account(
     noise_multiplier: Annotated[float | None, typer.Option(help="σ, noise in units of the clipping norm.")] = None,
     steps: Annotated[int | None, typer.Option(help="Number of training steps.")] = None,
     delta: Annotated[float | None, typer.Option(help="δ; a run's own, or 1e-5, by default.")] = None,
-    contributions: Annotated[int, typer.Option(help="k, examples that one unit touches.")] = 1,
-    neighbour: Annotated[str, typer.Option(help="removal or replacement of those examples.")] = "removal",
+    contributions: Annotated[int | None, typer.Option(help="k, examples that one unit touches; 1 by default.")] = None,
+    neighbour: Annotated[
+        str | None, typer.Option(help="removal (the default) or replacement of those examples.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say what was spent: ε by privacy loss distributions, with RDP beside it.
 
     Give a run's folder, or --sampling-rate, --noise-multiplier and --steps.
     """
-    given = (sampling_rate, noise_multiplier, steps)
+    given = (sampling_rate, noise_multiplier, steps, contributions, neighbour)
     if run is not None:
         if any(value is not None for value in given):
             raise UserError(
@@ -35,7 +37,12 @@ def account(
         if sampling_rate is None or noise_multiplier is None or steps is None:
             raise UserError("Give a run's folder, or all of --sampling-rate, --noise-multiplier and --steps.")
         result = of_plan(
-            sampling_rate, noise_multiplier, steps, 1e-5 if delta is None else delta, contributions, neighbour
+            sampling_rate,
+            noise_multiplier,
+            steps,
+            1e-5 if delta is None else delta,
+            1 if contributions is None else contributions,
+            neighbour or "removal",
         )
     if as_json:
         typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
@@ -79,10 +86,12 @@ def of_run(run: Path, delta: float | None) -> dict[str, Any]:
 
 def check_numbers(sampling_rate: float, steps: int, contributions: int, neighbour: str) -> Neighbour:
     """Check the numbers that `account` and `calibrate` share."""
+    from tamedit.privacy.accountant import MOST_STEPS
+
     if not 0.0 < sampling_rate <= 1.0:
         raise UserError(f"--sampling-rate {sampling_rate:g} is not possible: give a number above 0 and at most 1.")
-    if steps < 1:
-        raise UserError(f"--steps {steps} is not possible: give at least one step.")
+    if not 1 <= steps <= MOST_STEPS:
+        raise UserError(f"--steps {steps} is not possible: give a number from 1 to {MOST_STEPS}.")
     if contributions < 1:
         raise UserError(f"--contributions {contributions} is not possible: a unit touches at least one example.")
     if neighbour == "removal":

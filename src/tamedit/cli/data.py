@@ -54,8 +54,8 @@ def fetch(name: Annotated[str, typer.Argument(help="etth1, ettm1, household or i
 def simulate(
     *,
     out: Annotated[Path, typer.Option(help="CSV or Parquet file to write")],
-    meters: Annotated[int, typer.Option(help="households")] = 1,
-    hours: Annotated[int, typer.Option(help="hours of each")] = 23_136,
+    meters: Annotated[int, typer.Option(help="households", max=1_000_000)] = 1,
+    hours: Annotated[int, typer.Option(help="hours of each", max=1_000_000)] = 23_136,
     seed: Annotated[int, typer.Option(help="the same seed gives the same file")] = 0,
     start: Annotated[str, typer.Option(help="first day")] = "2023-01-01",
     variety: Annotated[float, typer.Option(help="how far homes differ beyond the usual (0.6: a lot)")] = 0.0,
@@ -63,8 +63,11 @@ def simulate(
 ) -> None:
     """Make up the load of households: realistic, and nobody's."""
     from tamedit.data.simulate import simulate as simulate_series
+    from tamedit.errors import UserError
 
     _check_ending(out)
+    if seed < 0:
+        raise UserError(f"--seed {seed} is not possible; give 0 or a positive number.")
     series = simulate_series(meters=meters, hours=hours, start=start, seed=seed, variety=variety)
     _write(series, out)
     if as_json:

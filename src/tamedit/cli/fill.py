@@ -1,5 +1,6 @@
 """`tamedit impute`, `tamedit forecast`, `tamedit generate`: a model and a table in, a table out."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from tamedit.errors import UserError
 Run = Annotated[Path, typer.Argument(help="Folder made by `tamedit train`.")]
 File = Annotated[Path, typer.Argument(help="CSV or Parquet file with the model's columns; NaN or empty = missing.")]
 Out = Annotated[Path, typer.Option("--out", help="Where to write: .csv or .parquet.")]
-Samples = Annotated[int, typer.Option("--samples", help="Samples a cell.", min=1)]
+Samples = Annotated[int, typer.Option("--samples", help="Samples a cell.", min=1, max=100_000)]
 AllSamples = Annotated[bool, typer.Option("--all-samples", help="Write every sample instead of median and quantiles.")]
 
 
@@ -26,7 +27,8 @@ def _write(table: Any, out: Path) -> None:
         write_with(out, lambda path: table.to_csv(path, index=keep_index))
 
 
-def _check_out(out: Path) -> None:
+def _check_out(out: Path, *inputs: Path | None) -> None:
+    """Whether a table can be written there without loss: said before the long work."""
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise UserError(f"--out {out} must end in .csv or .parquet.")
     if out.is_dir():
@@ -34,6 +36,10 @@ def _check_out(out: Path) -> None:
     above = next(folder for folder in out.absolute().parents if folder.exists())
     if not above.is_dir():
         raise UserError(f"--out {out} lies below the file {above}; choose another place.")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise UserError(f"--out {out}: the folder {above} cannot be written to; choose another place.")
+    if out.resolve() in [path.resolve() for path in inputs if path is not None]:
+        raise UserError(f"--out {out} is the table to be read, which would be lost; name another file.")
 
 
 @options.reads_a_table
@@ -50,7 +56,7 @@ def impute(
     as_json: options.AsJson = False,
 ) -> None:
     """Fill every gap of a table: the median, with 5, 25, 75 and 95 % quantiles beside it."""
-    _check_out(out)
+    _check_out(out, file)
     from tamedit.tasks.model import Model
 
     model = Model.load(run, device)
@@ -66,7 +72,7 @@ def forecast(
     *,
     run: Run,
     file: File,
-    horizon: Annotated[int, typer.Option("--horizon", help="Steps to forecast.", min=1)],
+    horizon: Annotated[int, typer.Option("--horizon", help="Steps to forecast.", min=1, max=1_000_000)],
     out: Out,
     samples: Samples = 100,
     all_samples: AllSamples = False,
@@ -79,7 +85,7 @@ def forecast(
     as_json: options.AsJson = False,
 ) -> None:
     """Forecast the steps after a table's last row."""
-    _check_out(out)
+    _check_out(out, file, future)
     from tamedit.tasks.model import Model
 
     model = Model.load(run, device)
@@ -97,7 +103,7 @@ def forecast(
 
 def generate(
     run: Run,
-    count: Annotated[int, typer.Option("--count", help="Windows to generate.", min=1)],
+    count: Annotated[int, typer.Option("--count", help="Windows to generate.", min=1, max=1_000_000)],
     out: Out,
     start: Annotated[
         str | None, typer.Option("--start", help="First stamp of every window (random days if not given).")

@@ -4,7 +4,7 @@ import errno
 import os
 import sys
 import traceback
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -21,8 +21,9 @@ from tamedit.cli.plan import plan
 from tamedit.cli.report import report
 from tamedit.cli.reproduce import reproduce
 from tamedit.cli.train import train
-from tamedit.errors import UserError
+from tamedit.errors import UserError, first_complaint
 
+TOO_MUCH = "This needs more memory or larger numbers than there are; ask for fewer samples, steps or windows."
 _state = {"debug": False}
 app = typer.Typer(
     name="tamedit",
@@ -80,6 +81,8 @@ def main() -> None:
             sys.exit(1)
         place = f" ({error.filename})" if error.filename else ""
         _end(f"The system refused: {error.strerror or error}{place}; free some space, or choose another place.", 2)
+    except (MemoryError, OverflowError):
+        _end(TOO_MUCH, 2)
     except Exception as error:
         if hasattr(error, "show") and hasattr(
             error, "exit_code"
@@ -88,9 +91,13 @@ def main() -> None:
             sys.exit(error.exit_code)
         if type(error).__name__ == "Abort":
             _end("stopped.", 130)
+        if type(error).__name__.startswith("OutOfBounds") or "allocate memory" in str(
+            error
+        ):  # pandas' and torch's words
+            _end(TOO_MUCH, 2)
         if type(error).__name__ != "ValidationError" or not hasattr(error, "errors"):
             raise
-        _end(_first_complaint(error), 2)
+        _end(first_complaint(error), 2)
     if code == 130:  # Ctrl-C, as typer reports it
         _end("stopped.", 130)
     sys.exit(code if isinstance(code, int) else 0)
@@ -101,10 +108,3 @@ def _end(sentence: str, code: int) -> NoReturn:
         traceback.print_exc()
     print(f"tamedit: {sentence}", file=sys.stderr)
     sys.exit(code)
-
-
-def _first_complaint(error: Any) -> str:
-    """pydantic's list of complaints as one sentence about the first."""
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"]) or error.title
-    return f"{where}={first['input']!r} is not possible: {first['msg']}; choose another value."

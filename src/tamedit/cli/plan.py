@@ -1,5 +1,6 @@
 """`tamedit plan`: how to spend a privacy budget, from public facts alone."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -40,6 +41,8 @@ def plan(
         raise UserError("Give either a data source or --units N, the number of training examples.")
     if not epsilon > 0 or not 0 < delta < 1:
         raise UserError(f"--epsilon {epsilon:g} must be positive and --delta {delta:g} between 0 and 1.")
+    if init is not None:
+        _check_init(init)
     from tamedit.privacy.request import Privacy
     from tamedit.training.proposal import CORES, MINUTES, propose, propose_for
 
@@ -67,6 +70,15 @@ def plan(
     asked |= {"--minutes": f"{minutes * cores / CORES:g}"} if minutes * cores != MINUTES * CORES else {}
     command = " ".join([source or "SOURCE", *(f"{name} {value}" for name, value in asked.items())])
     show(found, unit, f"tamedit train {command} --out runs/private")
+
+
+def _check_init(init: str) -> None:
+    """A proposal for a beginning that is not there would be a wrong one."""
+    from tamedit.training.artifact import WEIGHTS
+    from tamedit.training.public import SIMULATED
+
+    if init != SIMULATED and not (Path(init) / WEIGHTS).is_file():
+        raise UserError(f"--init {init} holds no trained model; name a folder made by `tamedit train`, or `simulated`.")
 
 
 def show(found: "Proposal", unit: str, command: str) -> None:

@@ -14,6 +14,7 @@ PRIVACY = "Privacy"
 @options.reads_a_table
 def train(
     *,
+    context: typer.Context,
     source: Annotated[
         str, typer.Argument(help="A named data set (etth1, ettm1, household, ideal), or a CSV or Parquet file.")
     ],
@@ -120,7 +121,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     reading: dict[str, Any],
     device: options.Device = "auto",
-    threads: Annotated[int, typer.Option("--threads", help="CPU threads (0: torch's choice).", min=0)] = 0,
+    threads: Annotated[int, typer.Option("--threads", help="CPU threads (0: torch's choice).", min=0, max=1024)] = 0,
     diagnose_every: Annotated[
         int | None,
         typer.Option("--diagnose-every", help="Steps between records of gradients (private: 1; else 0, none).", min=0),
@@ -128,6 +129,7 @@ def train(
     as_json: options.AsJson = False,
 ) -> None:
     """Train a model that fills gaps, forecasts and generates; with --epsilon, privately."""
+    _refuse_idle(context, private=epsilon is not None or noise_multiplier is not None, begins=init is not None)
     privacy = None
     if epsilon is not None or noise_multiplier is not None:
         from tamedit.privacy.request import Privacy
@@ -163,7 +165,7 @@ def train(
     from tamedit.tasks.fit import load_split
     from tamedit.training.config import Speed
     from tamedit.training.fit import train as run
-    from tamedit.training.folder import DataFacts
+    from tamedit.training.folder import DataFacts, check_resumable
     from tamedit.training.proposal import recommended
     from tamedit.training.recipe import REFERENCE, Reference, make_config
 
@@ -172,6 +174,8 @@ def train(
     speed = Speed(device=device, threads=threads, diagnose_every=diagnose_every)
     initial = None
     if init is not None:
+        if resume:
+            check_resumable(out)  # before the long work of a public stage
         initial = begin(
             init,
             out,
@@ -230,6 +234,8 @@ def train(
         return
     statement = load_model(out)[1].privacy
     if not as_json:
+        if outcome.step < config.training.steps:
+            typer.echo(f"The budget ended at step {outcome.step} of {config.training.steps}.")
         typer.echo(statement["statement"])
     options.wrote(
         [out / WEIGHTS, out / SPECIFICATION],
@@ -238,3 +244,15 @@ def train(
         seconds=round(outcome.seconds, 1),
         privacy=statement,
     )
+
+
+def _refuse_idle(context: typer.Context, private: bool, begins: bool) -> None:
+    """An option that would have no effect is a mistake, and a wish for privacy must not be passed over in silence."""
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if source is None or source.name == "DEFAULT":
+            continue
+        if not private and getattr(option, "rich_help_panel", None) == PRIVACY:
+            raise UserError(f"{option.opts[0]} belongs to private training; add --epsilon, or leave it out.")
+        if not begins and option.name in ("tune", "rank", "init_is_public"):
+            raise UserError(f"{option.opts[0]} belongs to --init; add --init, or leave it out.")

@@ -29,7 +29,7 @@ from tamedit.tasks.model import Model
 from tamedit.training.artifact import WEIGHTS
 from tamedit.training.config import Speed
 from tamedit.training.fit import train
-from tamedit.training.folder import DataFacts, load_run
+from tamedit.training.folder import RUN, DataFacts, load_run
 from tamedit.training.loop import Progress
 from tamedit.training.public import FACTS, load_public, split_fleet, train_public
 from tamedit.training.recipe import RunConfig, Scale
@@ -81,9 +81,8 @@ def _make(job: Job, config: RunConfig, folder: Path, work: Path, progress: Progr
         threads=1, checkpoint_seconds=30, log_every=5, diagnose_every=None if config.privacy else effort.look_every
     )
     facts = FACTS if config.source.startswith(FLEET) else DataFacts()
-    outcome = train(
-        split, config, folder, facts=facts, speed=speed, resume=folder.exists(), progress=progress, initial=initial
-    )
+    resume = (folder / RUN).exists()
+    outcome = train(split, config, folder, facts=facts, speed=speed, resume=resume, progress=progress, initial=initial)
     if not outcome.finished:
         raise Interrupted
     return _result(job, config, folder, effort, split)

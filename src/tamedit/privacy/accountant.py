@@ -30,6 +30,9 @@ from tamedit.errors import UserError
 from tamedit.windows.units import Neighbour
 
 SMALLEST_DELTA = 1e-12
+LEAST_EPSILON = 1e-4
+LEAST_NOISE, MOST_NOISE = 1e-4, 1e7  # σ beyond which the numbers of a loss distribution leave what floats can hold
+MOST_STEPS = 10**9
 _SHARES = (0.5, 0.8, 0.95, 0.99, 0.2, 0.05)  # of δ that goes to the first half of a replacement
 
 
@@ -81,6 +84,14 @@ def event(sampling_rate: float, noise_multiplier: float, contributions: int = 1)
     return dp_accounting.dp_event.MixtureOfGaussiansDpEvent(noise_multiplier, list(sensitivities), list(weights))
 
 
+def check_delta(delta: float) -> None:
+    """One sentence about a δ that no accountant can answer for."""
+    if not SMALLEST_DELTA <= delta < 1.0:
+        raise UserError(
+            f"delta = {delta:g} is out of range: give a number from {SMALLEST_DELTA:g} up to, but below, 1."
+        )
+
+
 def epsilon(
     mechanisms: Sequence[Mechanism],
     delta: float,
@@ -92,11 +103,14 @@ def epsilon(
     """ε of a composition for a unit with k = `contributions` examples and the given neighbour: PLD, and RDP where it exists."""
     from tamedit.privacy.losses import Unreachable
 
-    if not SMALLEST_DELTA <= delta < 1.0:
-        raise UserError(
-            f"delta = {delta:g} is out of range: give a number from {SMALLEST_DELTA:g} up to, but below, 1."
-        )
+    check_delta(delta)
     work = [m for m in mechanisms if m.count > 0 and m.sampling_rate > 0.0]
+    for m in work:
+        if not LEAST_NOISE <= m.noise_multiplier <= MOST_NOISE:
+            raise UserError(
+                f"noise_multiplier = {m.noise_multiplier:g} is out of range: give a number from {LEAST_NOISE:g} to "
+                f"{MOST_NOISE:g}."
+            )
     if not work:
         return Epsilon(delta, 0.0, 0.0)
     notes: dict[str, str] = {}

@@ -19,7 +19,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tamedit.errors import UserError
 from tamedit.privacy import accountant
-from tamedit.privacy.accountant import SMALLEST_DELTA, Epsilon, Mechanism
+from tamedit.privacy.accountant import (
+    LEAST_EPSILON,
+    LEAST_NOISE,
+    MOST_NOISE,
+    MOST_STEPS,
+    SMALLEST_DELTA,
+    Epsilon,
+    Mechanism,
+    check_delta,
+)
 from tamedit.privacy.poisson import PoissonSampler
 from tamedit.windows.units import Neighbour, Unit
 
@@ -52,7 +61,7 @@ class PrivacyPlan(BaseModel):
     sampling_rate: float = Field(gt=0.0, le=1.0)
     clip: float = Field(gt=0.0)
     noise_multiplier: float = Field(gt=0.0)
-    steps: int = Field(ge=1)
+    steps: int = Field(ge=1, le=MOST_STEPS)
     delta: float = Field(ge=SMALLEST_DELTA, lt=1.0)
     draws: int = Field(default=1, ge=1)
     divisor: float = Field(default=0.0, ge=0.0)
@@ -164,11 +173,14 @@ def calibrate(
     """
     from scipy.optimize import brentq
 
-    if not (math.isfinite(epsilon) and epsilon > 0.0):
-        raise UserError(f"epsilon = {epsilon} cannot be reached: give a positive number.")
+    check_delta(delta)
+    if not (math.isfinite(epsilon) and epsilon >= LEAST_EPSILON):
+        raise UserError(f"epsilon = {epsilon:g} cannot be reached: give a positive number, at least {LEAST_EPSILON:g}.")
+    if steps > MOST_STEPS:
+        raise UserError(f"steps = {steps} is too many: give at most {MOST_STEPS}.")
 
     def excess(logarithm: float) -> float:
-        work = [*charged, Mechanism(sampling_rate, math.exp(logarithm), steps)]
+        work = [*charged, Mechanism(sampling_rate, min(math.exp(logarithm), MOST_NOISE), steps)]
         spent = accountant.epsilon(work, delta, contributions, neighbour, with_rdp=False).value
         return math.log(max(spent, 1e-9) / epsilon)
 
@@ -177,20 +189,20 @@ def calibrate(
             f"epsilon = {epsilon:g} is spent before training starts: raise it, or release less beside training."
         )
     spread = contributions * sampling_rate * math.sqrt(steps * 2.0 * math.log(1.25 / delta)) / epsilon
-    high = math.log(max(spread, 0.4 * math.sqrt(contributions)))
+    high = math.log(min(max(spread, 0.4 * math.sqrt(contributions)), MOST_NOISE))
     low, at_high = high, excess(high)
     at_low = at_high
     while at_high > 0.0:
         low, at_low, high = high, at_high, high + 0.5
-        if high > math.log(1e7):
+        if high > math.log(MOST_NOISE):
             raise UserError(
                 f"No noise reaches epsilon = {epsilon:g} in {steps} steps: train less or accept a larger epsilon."
             )
         at_high = excess(high)
     while at_low <= 0.0:
         high, low = low, low - 0.3
-        if low < math.log(1e-4):
-            return math.exp(low)
+        if low < math.log(LEAST_NOISE):
+            return math.exp(high)
         at_low = excess(low)
     sigma = math.exp(brentq(excess, low, high, xtol=tolerance / 2)) * (1.0 + tolerance / 2)
     while excess(math.log(sigma)) > 0.0:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tamedit.errors import UserError
+from tamedit.files import unreadable
 from tamedit.privacy.accountant import Epsilon, Mechanism, epsilon
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.windows.units import Contribution
@@ -89,6 +90,8 @@ def read(folder: Path) -> Record:
     path = Path(folder) / FILE_NAME if Path(folder).is_dir() else Path(folder)
     try:
         content = path.read_bytes()
+    except PermissionError as error:
+        raise unreadable(path, error) from error
     except OSError as error:
         raise UserError(f"No ledger at {path}: name the folder of a private run.") from error
     record, _, torn = parse(content, path)

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
 from tamedit.errors import UserError
-from tamedit.privacy.accountant import Mechanism
+from tamedit.privacy.accountant import LEAST_EPSILON, LEAST_NOISE, MOST_NOISE, SMALLEST_DELTA, Mechanism
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.windows.units import Contribution, Unit
 
@@ -20,15 +20,15 @@ class Privacy(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    epsilon: float | None = Field(default=None, gt=0)
-    delta: float = Field(default=1e-5, gt=0, lt=1)
+    epsilon: float | None = Field(default=None, ge=LEAST_EPSILON)
+    delta: float = Field(default=1e-5, ge=SMALLEST_DELTA, lt=1)
     unit: Unit = "week"
-    noise_multiplier: float | None = Field(default=None, gt=0)  # σ
+    noise_multiplier: float | None = Field(default=None, ge=LEAST_NOISE, le=MOST_NOISE)  # σ
     clip: float = Field(default=1.0, gt=0)  # C
     clipping: Literal["flat", "automatic", "groups"] = "flat"
     draws: PositiveInt = 1  # G
     layout: Literal["blocks", "overlapping"] = "blocks"
-    statistics_noise: float = Field(default=10.0, gt=0)  # σ of each release of a statistic, where one is asked for
+    statistics_noise: float = Field(default=10.0, ge=LEAST_NOISE, le=MOST_NOISE)  # σ of each release of a statistic
     secure: bool = False
     test_only: bool = False
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tamedit.errors import UserError
-from tamedit.privacy.accountant import Epsilon, Mechanism
+from tamedit.privacy.accountant import Epsilon, Mechanism, check_delta
 from tamedit.privacy.record import Record
 from tamedit.windows.units import UNITS, Contribution
 
@@ -149,6 +149,8 @@ def _whole_meter(record: Record, unit: str, delta: float) -> Epsilon | None:
 
 def side_by_side(record: Record, delta: float | None = None) -> dict[str, dict[str, Any]]:
     """ε for every unit: what the same training means for a reading, a day, a week, a meter; or why it cannot be said."""
+    if delta is not None:
+        check_delta(delta)
     table: dict[str, dict[str, Any]] = {}
     for unit in UNITS:
         try:

@@ -152,6 +152,8 @@ def check_place(out: Path) -> Path:
     """Where the report goes, if a file can be there: said before the long work."""
     if out.is_dir():
         raise UserError(f"--out {out} is a folder; name a file, such as {out / 'report.html'}.")
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise UserError(f"--out {out} must end in .html or .htm, since the report is a web page.")
     for parent in out.parents:
         if parent.exists():
             if not parent.is_dir():

@@ -1,13 +1,17 @@
 """Series in, model out: the Python face of training."""
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from tamedit.data import sources
 from tamedit.data.series import Series, read
 from tamedit.data.split import Split, split_by_time
-from tamedit.errors import UserError
+from tamedit.errors import UserError, first_complaint
 from tamedit.model.bounds import Operator
 from tamedit.model.zoo import tightened
 from tamedit.privacy.request import Privacy
@@ -19,7 +23,7 @@ from tamedit.training.folder import DataFacts
 from tamedit.training.loop import Progress
 from tamedit.training.proposal import recommended
 from tamedit.training.public import SIMULATED, simulated_start
-from tamedit.training.recipe import REFERENCE, RunConfig, Scale, Tightness, make_config
+from tamedit.training.recipe import REFERENCE, RunConfig, Scale, Tightness, check_choices, make_config
 from tamedit.training.start import Initial, load_initial_run
 from tamedit.windows.anchor import Anchor
 
@@ -109,7 +113,8 @@ def fit(
             )
         series = frames.without_calendar(data if isinstance(data, Series) else read(data, **reading))
         split = split_by_time(series)
-    with tempfile.TemporaryDirectory() as temporary:
+    check_choices(scale, anchor, operator)
+    with tempfile.TemporaryDirectory() as temporary, _one_sentence():
         place = Path(folder) if folder is not None else Path(temporary) / "run"
         initial = _initial(init, place, series, privacy is not None, anchor, bounds, operator, speed, progress)
         config: RunConfig = make_config(
@@ -149,6 +154,15 @@ def fit(
                 f"Training stopped at step {outcome.step} of {config.training.steps}; call fit again with resume=True."
             )
         return Model.load(place, speed.device if speed else "auto")
+
+
+@contextmanager
+def _one_sentence() -> Iterator[None]:
+    """What pydantic refuses is said as every other mistake is."""
+    try:
+        yield
+    except ValidationError as error:
+        raise UserError(first_complaint(error)) from None
 
 
 def _initial(

@@ -6,6 +6,7 @@ fake   = model.generate(count=500)            synthetic windows
 """
 
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -98,7 +99,7 @@ class Model:
         self,
         count: int,
         *,
-        start: str | pd.Timestamp | None = None,
+        start: str | date | np.datetime64 | None = None,
         seed: int = 0,
         sampler: SamplerConfig | None = None,
     ) -> pd.DataFrame:
@@ -119,7 +120,8 @@ class Model:
                 f"This model needs the covariates {', '.join(self.spec.covariates)}, so a window cannot be made from nothing; "
                 "use forecast or impute with a table that holds them."
             )
-        times = frames.window_times(count, self.spec.network.length, self.spec.frequency_seconds, start, seed)  # (N, L)
+        first = pd.Timestamp(start) if isinstance(start, date | np.datetime64) else start
+        times = frames.window_times(count, self.spec.network.length, self.spec.frequency_seconds, first, seed)  # (N, L)
         known = (
             calendar(pd.DatetimeIndex(times.ravel())) if self.spec.calendar else np.zeros((times.size, 0), np.float32)
         )

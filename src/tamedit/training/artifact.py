@@ -4,19 +4,20 @@ Nothing in these two files was measured on the training data, except what `scali
 """
 
 import json
+import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, get_args
 
 import torch
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from tamedit.data.scaling import Scaling
+from tamedit.data.scaling import Mode, Origin, Scaling
 from tamedit.diffusion.process import Process
 from tamedit.errors import UserError
-from tamedit.files import replacing, write_text
+from tamedit.files import replacing, unreadable, write_text
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import NetworkConfig
 from tamedit.windows.examples import ExampleConfig
@@ -44,6 +45,25 @@ class ModelSpec(BaseModel):
         "private": False,
         "statement": "Trained without privacy: no guarantee for anyone in the data.",
     }
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        """What an edited file would get wrong, said before a number is drawn from it."""
+        scaling = self.scaling_of()
+        if scaling.mode not in get_args(Mode) or scaling.origin not in get_args(Origin):
+            raise ValueError("the scaling is of an unknown kind")
+        by_channel = (scaling.level, scaling.scale, scaling.floor)
+        if any(len(numbers) != len(self.targets) for numbers in by_channel):
+            raise ValueError("the scaling and the targets have different channels")
+        if not all(math.isfinite(number) for numbers in by_channel for number in numbers) or min(scaling.scale) <= 0:
+            raise ValueError("the scaling is not finite and above 0")
+        if not (math.isfinite(self.frequency_seconds) and self.frequency_seconds > 0):
+            raise ValueError("the step between rows is not above 0")
+        if self.network.covariate_channels != len(self.covariates) + (6 if self.calendar else 0):
+            raise ValueError("the network and the covariates have different channels")
+        if "statement" not in self.privacy:
+            raise ValueError("the privacy statement is missing")
+        return self
 
     def scaling_of(self) -> Scaling:
         return Scaling.from_dict(self.scaling)
@@ -75,9 +95,9 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> tuple[Diffus
             )
     try:
         spec = ModelSpec.model_validate_json((folder / SPECIFICATION).read_text(encoding="utf-8"))
-        if len(spec.scaling_of().scale) != len(spec.targets):
-            raise ValueError("the scaling and the targets have different channels")
         weights = load_file(folder / WEIGHTS)
+    except PermissionError as error:
+        raise unreadable(folder, error) from error
     except (ValueError, TypeError, SafetensorError, OSError) as error:
         raise UserError(
             f"{folder} holds a damaged model ({type(error).__name__}); train it anew or restore the files."

@@ -32,11 +32,27 @@ class Budget:
     world: World
 
     def until(self, step: int) -> int:
-        """The step at which the plan or the budget ends, for a run that stands at `step`."""
+        """The step at which the plan or the budget ends, for a run that stands at `step`; an untrained model is refused."""
         left = self.plan.steps - step
         if self.ledger is not None and self.privacy.epsilon is not None:
             left = affordable_steps(self.ledger.record, self.plan, self.privacy.epsilon, most=left)
-        return self.world.same_number(step + left)
+        until = self.world.same_number(step + left)
+        if until == 0:
+            raise UserError(self._nothing)
+        return until
+
+    @property
+    def _nothing(self) -> str:
+        """Why not even one step can be paid: the ledger knows of steps that no checkpoint has, or never paid for any."""
+        if self.ledger is not None and not self.ledger.record.steps:
+            return (
+                f"The budget of ε = {self.privacy.epsilon:g} pays for no step with this noise, so nothing can be trained; allow "
+                "a larger ε or more noise (--noise-multiplier)."
+            )
+        return (
+            "The budget was spent on steps that a crash lost, so nothing can be trained; begin anew in another folder with a "
+            "budget of its own."
+        )
 
     def release(
         self, examples: np.ndarray, lower: ArrayLike, upper: ArrayLike, what: str

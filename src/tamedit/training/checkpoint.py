@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from tamedit.errors import UserError
-from tamedit.files import replacing
+from tamedit.files import replacing, unreadable
 
 FORMAT = 1
 
@@ -47,6 +47,8 @@ def load_state(path: Path) -> State:
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {})["state"])
         tensors = load_file(path)
+    except PermissionError as error:
+        raise unreadable(path, error) from error
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise UserError(
             f"{path} is not a checkpoint that can be continued ({type(error).__name__}); train anew in another folder."

@@ -11,14 +11,16 @@ bounds.json     of a private run that asked for it: the bounds that were release
 model.safetensors, model.json   the model, written when the run is finished
 """
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
+from tamedit.data.series import read
 from tamedit.errors import UserError
-from tamedit.files import write_text
+from tamedit.files import unreadable, write_text
 from tamedit.training.loop import CHECKPOINT
 from tamedit.training.recipe import RunConfig
 
@@ -36,6 +38,13 @@ class DataFacts(BaseModel):
     typical_scale: tuple[float, ...] | None = None
     lower: tuple[float, ...] | None = None  # bounds on readings, for a private level and scale
     upper: tuple[float, ...] | None = None
+
+    @field_validator("reading")
+    @classmethod
+    def _readable(cls, reading: dict[str, Any]) -> dict[str, Any]:
+        if unknown := set(reading) - set(inspect.signature(read).parameters):
+            raise ValueError(f"no table is read with {', '.join(sorted(unknown))}")
+        return reading
 
 
 def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> None:
@@ -61,8 +70,16 @@ def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> No
         raise UserError(
             f"{folder} holds {left[0]} but no {RUN}, so nobody knows what it came from; name another folder with --out."
         )
+    if resume:
+        check_resumable(folder)
     write_text(folder / READING, json.dumps(facts.model_dump(mode="json"), indent=2) + "\n")
     write_text(folder / RUN, json.dumps(config.model_dump(mode="json"), indent=2) + "\n")
+
+
+def check_resumable(folder: Path) -> None:
+    """One sentence if there is nothing to continue."""
+    if not (folder / RUN).exists():
+        raise UserError(f"{folder} holds no run to resume; leave out --resume, or name the folder of one with --out.")
 
 
 def load_run(folder: Path) -> tuple[RunConfig, DataFacts]:
@@ -74,6 +91,8 @@ def load_run(folder: Path) -> tuple[RunConfig, DataFacts]:
     try:
         config = RunConfig.model_validate_json((folder / RUN).read_text(encoding="utf-8"))
         facts = DataFacts.model_validate_json((folder / READING).read_text(encoding="utf-8"))
+    except PermissionError as error:
+        raise unreadable(folder, error) from error
     except (ValueError, UserError) as error:
         raise UserError(
             f"{folder / RUN} or {READING} is damaged or from another version; train anew in another folder."

@@ -19,13 +19,13 @@ class MetricsLog:
             file.write(json.dumps(numbers) + "\n")
 
     def read(self) -> list[dict[str, float]]:
-        """Every whole line; a line torn by a crash is skipped."""
+        """Every line that is a step; one that was torn by a crash or damaged otherwise is skipped."""
         rows = []
         if self.path.exists():
-            for line in self.path.read_text(encoding="utf-8").splitlines():
+            for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
                 with contextlib.suppress(json.JSONDecodeError):
                     rows.append(json.loads(line))
-        return rows
+        return [row for row in rows if isinstance(row, dict) and isinstance(row.get("step"), int)]
 
     def rewind(self, step: int) -> None:
         """Forget what came after `step`."""

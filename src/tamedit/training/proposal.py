@@ -20,7 +20,7 @@ from tamedit.errors import UserError
 from tamedit.model.zoo import SIZES
 from tamedit.privacy.plan import calibrate
 from tamedit.privacy.request import Privacy
-from tamedit.training.layout import account_units, chosen_contribution, private_windows
+from tamedit.training.layout import account_units, chosen_contribution, private_windows, rows_of_unit
 from tamedit.training.recipe import RunConfig, Scale
 from tamedit.windows.units import Neighbour
 
@@ -31,6 +31,7 @@ KEPT = 0.9  # of the best signal-to-noise that the time allows
 CELL_SECONDS = 2.9e-5  # of a core: one time step of one window in one gradient, size mini, two threads
 SERIES_DRAWS = 4
 MINUTES, CORES = 10.0, 2
+MOST_EXAMPLES = 10**12
 
 
 class Proposal(BaseModel):
@@ -87,6 +88,8 @@ def propose(
     """
     if examples < 2:
         raise UserError(f"{examples} is too few: give the number of units (home-weeks, homes), at least 2.")
+    if examples > MOST_EXAMPLES:
+        raise UserError(f"{examples} units are too many: give the number of units (home-weeks, homes), at most 10¹².")
     draws = SERIES_DRAWS if unit == "series" else 1
     affordable = minutes * 60 * cores / (length * CELL_SECONDS * draws)  # units' gradients
 
@@ -180,6 +183,13 @@ def propose_for(
     layout = private_windows(series, window, stride, privacy, least_present=0.0)
     counted, refused = account_units(layout, series, stride, privacy)
     touched = chosen_contribution(privacy.unit, counted, refused)
+    if len(windows) < 2:
+        rows = windows.length if windows.spans is None else int(windows.spans[0])
+        whole = f"whole {privacy.unit}" if rows == rows_of_unit(series, privacy.unit) else f"block of {rows} rows"
+        raise UserError(
+            f"The training part holds {len(windows)} {whole} with readings and private training needs at least 2; give more "
+            "data, or a smaller unit (--unit)."
+        )
     return propose(
         len(windows),
         privacy.epsilon,

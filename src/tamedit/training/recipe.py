@@ -14,7 +14,7 @@ from tamedit.data.series import Series
 from tamedit.data.sources import SOURCES, Source
 from tamedit.diffusion.process import Process
 from tamedit.errors import UserError
-from tamedit.model.bounds import Bounds, Operator
+from tamedit.model.bounds import OPERATORS, Bounds, Operator
 from tamedit.model.tuning import Tuning
 from tamedit.model.zoo import SIZES, TIGHTNESS, NetworkConfig, Tightness, tightened
 from tamedit.privacy.request import Privacy
@@ -39,7 +39,7 @@ REFERENCE: dict[str, Bounds] = {
     "none": Bounds(condition=19.0, scale=3.3, shift=1.4, gate=2.5),
 }
 
-LONGEST = 512  # rows of a window, unless the user says more
+SHORTEST, LONGEST = 8, 512  # rows of a window, unless the user says more
 PAPER_MASKS = MaskConfig(weights={"random": 1.0, "block": 1.0, "stride": 1.0})
 
 
@@ -145,7 +145,9 @@ class RunConfig(BaseModel):
     private_bounds: PositiveFloat | None = None  # the preset's share of magnitudes that are released with noise
 
 
-def _training(scale: Scale, steps: int | None, paper_form: bool, private: bool) -> TrainingConfig:
+def _training(
+    scale: Scale, steps: int | None, batch_size: int | None, paper_form: bool, private: bool
+) -> TrainingConfig:
     """The optimiser of a scale."""
     if scale == "smoke":
         chosen: dict[str, Any] = {"steps": 60, "batch_size": 16, "warmup": 10, "validate_every": 30, "ema": 0.9}
@@ -157,11 +159,24 @@ def _training(scale: Scale, steps: int | None, paper_form: bool, private: bool) 
             chosen |= {"learning_rate": 1e-3, "select": "best"}
     else:
         chosen = {}
+    if batch_size is not None:
+        chosen["batch_size"] = batch_size
     if steps is not None:
         chosen["steps"] = steps
         if scale != "paper":
             chosen["warmup"] = min(chosen["warmup"], max(steps // 10, 1))
     return TrainingConfig(**chosen)
+
+
+def check_choices(scale: str, anchor: str, operator: str) -> None:
+    """One sentence about a word that names nothing."""
+    for name, value, known in (
+        ("scale", scale, get_args(Scale)),
+        ("anchor", anchor, get_args(Anchor)),
+        ("operator", operator, OPERATORS),
+    ):
+        if value not in known:
+            raise UserError(f"{name}={value!r} is unknown; choose {', '.join(known)}.")
 
 
 def make_config(
@@ -192,11 +207,13 @@ def make_config(
     training begins from (`training.start`), whose size the network then has. With `private_bounds` the magnitudes are measured on
     the private data with that model, at the expense of the budget (`training.bounds`).
     """
-    if scale not in ("smoke", "laptop", "paper"):
-        raise UserError(f"scale={scale!r} is unknown; choose smoke, laptop or paper.")
+    check_choices(scale, anchor, operator)
     known = SOURCES.get(source)
-    season = period or series.period
-    length = window or (known.window if known else default_window(series, season))
+    season = series.period if period is None else period
+    if window is not None and window < SHORTEST:
+        raise UserError(f"window={window} is too short; give at least {SHORTEST} rows.")
+    usual = known.window if known else default_window(series, season)
+    length = usual if window is None else window
     paper_form = anchor == "none"
     if size is not None and start is not None:
         raise UserError(
@@ -205,7 +222,7 @@ def make_config(
     size = size or {"smoke": "tiny", "laptop": "small", "paper": "paper"}[scale]
     if size not in SIZES:
         raise UserError(f"size={size!r} is unknown; choose one of {', '.join(SIZES)}.")
-    training = _training(scale, steps, paper_form, private=privacy is not None)
+    training = _training(scale, steps, batch_size, paper_form, private=privacy is not None)
     sizes = SIZES[size] if start is None else start.sizes
     limits = _limits(reference or REFERENCE[anchor], bounds, sizes["depth"], by_block)
     calendar = not (paper_form and len(series.targets) > 1)
@@ -228,7 +245,7 @@ def make_config(
             **sizes,
         ),
         process=Process(prediction="epsilon" if paper_form else "v"),
-        training=training if batch_size is None else training.model_copy(update={"batch_size": batch_size}),
+        training=training,
         privacy=privacy,
         start=start,
         reference=Measured(source=reference.source, origin=reference.origin)
@@ -266,7 +283,7 @@ def default_window(series: Series, period: int) -> int:
     """
     wanted = min(7 * period if period <= 24 else 2 * period, LONGEST)
     longest = int(series.lengths.max(initial=0))
-    return max(min(wanted if period > 1 else 96, int(0.15 * longest)), 8)
+    return max(min(wanted if period > 1 else 96, int(0.15 * longest)), SHORTEST)
 
 
 def _crop(window: int, period: int, privacy: Privacy) -> int | None:

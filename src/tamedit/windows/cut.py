@@ -100,6 +100,11 @@ def cut_blocks(
             "give a longer series, a shorter window (--window) or a smaller unit (--unit)."
         )
     all_starts, all_spans = np.concatenate(starts), np.concatenate(spans)
+    if not len(all_starts):
+        raise UserError(
+            f"No whole block of {block or length} rows fits into the training part; give a longer series, or a smaller unit "
+            "(--unit day, or record)."
+        )
     kept = _present(series, all_starts, all_spans, least_present)
     return Windows(series, all_starts[kept], length, all_spans[kept])
 
