@@ -57,6 +57,44 @@ def test_decimal_commas(tmp_path: Path) -> None:
     assert any("decimal comma was understood in a, b" in note for note in series.notes)
 
 
+def column_of(folder: Path, values: list[str], separator: str) -> Path:
+    """A file with one target, hour by hour."""
+    hours = pd.date_range("2024-01-01", periods=len(values), freq="h")
+    rows = [f'{hour}{separator}"{value}"' for hour, value in zip(hours, values, strict=True)]
+    return write(folder, "\n".join([f"time{separator}kwh", *rows]))
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        (["950", "1,200", "870"], "Row 3, column 'kwh' of meter.csv has '1,200'"),
+        (["1,200", "1,300", "-2,100,000"], "'1,200'"),
+        (["0"] * 50 + ["3.5", "12.25", "1,024.5"], "Row 54, column 'kwh' of meter.csv has '1,024.5'"),
+        (["1,5"] * 60 + ["12.5"], "Row 2, column 'kwh' of meter.csv has '1,5'"),
+        (["12.5"] * 60 + ["1,5"], "Row 62, column 'kwh' of meter.csv has '1,5'"),
+    ],
+)
+def test_commas_that_may_mean_something_else(tmp_path: Path, values: list[str], named: str, separator: str) -> None:
+    """A thousands separator read as a decimal comma, or both signs in one column, would change numbers in silence."""
+    text = sentence(column_of(tmp_path, values, separator))
+    assert named in text
+    assert "where a number should be; write the whole column as 1234.5, without thousands separators" in text
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers"),
+    [
+        (["0,250", "1,200", "12,000"], [0.25, 1.2, 12]),
+        (["1,200", "1200", "0,5"], [1.2, 1200, 0.5]),
+        (["1234,500", "1,250", "7"], [1234.5, 1.25, 7]),
+        (["0"] * 60 + ["1.234,5"], [0] * 60 + [1234.5]),
+    ],
+)
+def test_commas_that_are_decimal(tmp_path: Path, values: list[str], numbers: list[float]) -> None:
+    np.testing.assert_array_equal(read(column_of(tmp_path, values, ";")).values[:, 0], np.float32(numbers))
+
+
 def test_comments_blank_lines_and_row_numbers(tmp_path: Path) -> None:
     text = "# exported\n,time,kwh\n0,2024-01-01 00:00,1\n\n1,2024-01-01 01:00,2\n2,2024-01-01 02:00,?\n\n"
     series = read(write(tmp_path, text))

@@ -1,5 +1,6 @@
 """Which column is what: stamps, meters, targets, covariates. Named by the caller or found by name and content."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ _ID_NAMES = (
     "lclid sensor sensor_id station site building building_id user"
 )
 ID_NAMES = frozenset(_ID_NAMES.split())
+_FIGURES = re.compile(r"\s*[-+]?\d[\d.,]*\s*").fullmatch
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -84,10 +86,13 @@ def numbers(column: pd.Series, where: str) -> np.ndarray:
         wrong = np.isnan(values) & column.notna().to_numpy() & (column.astype(str).str.strip() != "").to_numpy()
         if wrong.any():
             first = int(np.argmax(wrong))
+            text = str(column.iloc[first])
+            remedy = (
+                "write the whole column as 1234.5, without thousands separators" if _FIGURES(text) else "correct it"
+            )
             raise UserError(
-                f"Row {column.index[first]}, column {column.name!r} of {where} has {str(column.iloc[first])!r} where a "
-                "number should be; correct it, leave it empty if it is missing, or leave the column out with targets= "
-                "(--targets)."
+                f"Row {column.index[first]}, column {column.name!r} of {where} has {text!r} where a number should be; "
+                f"{remedy}, leave it empty if it is missing, or leave the column out with targets= (--targets)."
             )
     infinite = np.abs(values) > _LARGEST
     if infinite.any():

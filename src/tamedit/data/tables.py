@@ -26,6 +26,8 @@ _SIGNATURES = (
 )
 _PARQUET_ENDINGS = (".parquet", ".pq")
 _MISSING = ["?", "-", "--"]
+_DECIMAL_COMMA = r"[-+]?(\d+|\d{1,3}(\.\d{3})*),\d+|[-+]?\d+"
+_THOUSANDS = r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"  # "0,250" is none: nobody writes 250 so
 _SEPARATOR_NAMES = {";": "semicolons", "\t": "tabs", "|": "vertical bars", ",": "commas"}
 
 
@@ -218,21 +220,18 @@ def _without_row_numbers(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 
 
 def _decimal_commas(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Columns of text such as "1,5" or "1.234,5" become numbers."""
+    """Columns of text such as "1,5" or "1.234,5" become numbers, if no value of theirs can be meant in another way."""
     changed = []
     for column in table.columns:
         if pd.api.types.is_numeric_dtype(table[column].dtype):
             continue
         texts = table[column].dropna().astype(str).str.strip()
-        if texts.head(50).str.fullmatch(r"[-+]?(\d+|\d{1,3}(\.\d{3})*),\d+|[-+]?\d+").all() and (
-            texts.str.contains(",", regex=False).any()
-        ):
-            plain = texts.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
-            numbers = pd.to_numeric(plain, errors="coerce")
-            if numbers.isna().any():
-                continue  # the reader of numbers names the culprit
-            table[column] = numbers.reindex(table.index)
-            changed.append(column)
+        commas = texts[texts.str.contains(",", regex=False)]
+        if len(commas) == 0 or not texts.str.fullmatch(_DECIMAL_COMMA).all() or commas.str.fullmatch(_THOUSANDS).all():
+            continue  # the reader of numbers names the culprit
+        plain = texts.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+        table[column] = pd.to_numeric(plain).reindex(table.index)
+        changed.append(column)
     if changed:
         notes.append(f"The decimal comma was understood in {', '.join(changed)}.")
     return table
