@@ -113,6 +113,13 @@ def test_gzip_and_parquet(tmp_path: Path) -> None:
     assert packed.times.equals(stored.times)
 
 
+def flipped() -> bytes:
+    """A compressed file with one wrong byte in its middle."""
+    content = bytearray(gzip.compress(PLAIN.encode()))
+    content[len(content) // 2] ^= 0xFF
+    return bytes(content)
+
+
 def archive() -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
@@ -135,6 +142,7 @@ def parquet() -> bytes:
         (lambda: b"\x89PNG\r\n\x1a\n\x00\x00", "a PNG picture"),
         (lambda: bytes(range(256)) * 20, "binary data"),
         (lambda: b"\x1f\x8b\x08broken", "damaged gzip"),
+        (flipped, "damaged gzip"),
         (lambda: b"\xff\xfea", "not valid UTF-16"),
         (lambda: b"<!DOCTYPE html><html></html>", "HTML"),
         (lambda: b'{"a": 1}', "JSON"),
@@ -147,6 +155,9 @@ def parquet() -> bytes:
         (lambda: b"2024-01-01,1\n2024-01-02,2\n2024-01-03,3\n", "not a header"),
         (lambda: b'time,kwh\n2024-01-01,"1\n2024-01-02,2\n', "cannot be read as a table"),
         (lambda: b"time,kwh,kwh\n2024-01-01,1,2\n2024-01-02,1,2\n", "column 'kwh' appears twice"),
+        (lambda: b'"time","a","a"\n2024-01-01,1,2\n2024-01-02,1,2\n', "column 'a' appears twice"),
+        (lambda: b'time;"a; b" ;"a; b"\r\n2024-01-01;1;2\r\n2024-01-02;1;2\r\n', "column 'a; b' appears twice"),
+        (lambda: b'time\t"a"\ta\n2024-01-01\t1\t2\n2024-01-02\t1\t2\n', "column 'a' appears twice"),
     ],
 )
 def test_what_is_not_a_table(tmp_path: Path, content: Callable[[], bytes], said: str) -> None:
@@ -215,6 +226,13 @@ def test_covariates_must_be_known(tmp_path: Path) -> None:
     np.testing.assert_array_equal(series.values[:, 0], [1, 2, np.nan, 2, np.nan])
     assert series.covariate_names == ("holiday",)
     assert series.targets == ("kwh",)
+
+
+def test_quoted_names_of_columns(tmp_path: Path) -> None:
+    text = '# of June\n"time","a, in kWh","a ""net""",a\n2024-01-01,1,2,3\n2024-01-02,4,5,6\n'
+    for newline in ("\n", "\r\n"):
+        series = read(write(tmp_path, text.replace("\n", newline)))
+        assert series.targets == ("a, in kWh", 'a "net"', "a")
 
 
 def test_trailing_separators_are_ignored(tmp_path: Path) -> None:

@@ -4,10 +4,12 @@ The index of the table is the number of the row as the user sees it (the header 
 can name it.
 """
 
+import csv
 import gzip
 import io
 import re
 import warnings
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -98,7 +100,7 @@ def _decode(content: bytes, path: Path, notes: list[str]) -> str:
     if content[:2] == b"\x1f\x8b":
         try:
             content = gzip.decompress(content)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise UserError(f"{path} is a damaged gzip file; download or compress it again.") from error
     for signature, what in _SIGNATURES:
         if content.startswith(signature):
@@ -177,7 +179,7 @@ def _from_csv(text: str, path: Path, notes: list[str]) -> pd.DataFrame:
             raise UserError(f"{path} has rows that are longer than its header; mend the header.") from error
         raise UserError(f"{path} cannot be read as a table ({str(error).strip()}); export it again.") from error
     table.columns = [str(column).strip() for column in table.columns]
-    _refuse_repeated_columns(_header(head[0], separator), str(path))
+    _refuse_repeated_columns(_header("\n".join(lines[skipped:]), separator), str(path))
     table.index = pd.RangeIndex(skipped + 2, skipped + 2 + len(table))
     _refuse_headless(list(table.columns), path)
     nameless = [name for name in table.columns if name.startswith("Unnamed: ") and table[name].isna().all()]
@@ -194,10 +196,10 @@ def _refuse_headless(columns: list[str], path: Path) -> None:
         )
 
 
-def _header(line: str, separator: str) -> list[str]:
-    return (
-        [name.strip().strip('"') for name in re.split(separator.replace("|", r"\|"), line)] if '"' not in line else []
-    )
+def _header(text: str, separator: str) -> list[str]:
+    """The names as they stand in the file: pandas renames one that appears again."""
+    rows = csv.reader(re.split(r"[\r\n]+", text), delimiter=separator, skipinitialspace=True)
+    return [name.strip() for name in next(rows)]
 
 
 def _refuse_repeated_columns(columns: list[str], where: str) -> None:
