@@ -210,6 +210,37 @@ def test_mistakes_in_a_table(tmp_path: Path, text: str, arguments: dict[str, obj
     assert said in sentence(write(tmp_path, text), **arguments)
 
 
+@pytest.mark.parametrize(
+    ("header", "names", "arguments"),
+    [
+        ("meter", ("001", "002", "010"), {}),
+        ("Meter ID", ("001", "1", "01"), {}),
+        ("meter", ("001", "002", "NA"), {}),
+        ("meter", ("A", "NA", "-"), {}),
+        ("place", ("north", "NA", "null"), {}),
+        ("number", ("007", "-", "1,200"), {"id": "number"}),
+        ("number", ("1.50", "nan", "?"), {"id": "number"}),
+        ("house", ("7", "8", "9"), {"id": "house"}),
+    ],
+)
+def test_names_of_meters_are_kept_as_written(
+    tmp_path: Path, header: str, names: tuple[str, ...], arguments: dict[str, str]
+) -> None:
+    rows = [f'2024-01-0{day},"{name}",{number}' for number, name in enumerate(names) for day in (1, 2, 3)]
+    lines = ["# of June", f"time,{header},kwh", rows[0], "", *rows[1:]]
+    series = read(write(tmp_path, "\n".join(lines)), **arguments)  # type: ignore[arg-type]
+    assert series.meters == names
+    np.testing.assert_array_equal(series.values[:, 0], np.repeat(np.arange(3.0), 3))
+    nameless = write(tmp_path, "\n".join([*lines[:-1], "2024-01-03,,2"]))
+    assert "Row 12 of meter.csv has no meter" in sentence(nameless, **arguments)
+
+
+def test_targets_with_the_name_of_a_meter_stay_numbers(tmp_path: Path) -> None:
+    series = read(write(tmp_path, "time,house,site\n2024-01-01,01,NA\n2024-01-02,-,5\n2024-01-03,3,6\n"))
+    assert series.layout == "wide"
+    np.testing.assert_array_equal(series.values, [[1, np.nan], [np.nan, 5], [3, 6]])
+
+
 def test_duplicates_mention_time_zone_and_meters(tmp_path: Path) -> None:
     text = sentence(write(tmp_path, PLAIN.replace("01:00", "00:00")))
     assert "--timezone" in text

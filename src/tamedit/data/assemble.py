@@ -70,6 +70,8 @@ def from_table(source: str | Path | pd.DataFrame, wanted: Wanted) -> Parts:
     """A table as `load_table` gives it, on its grid."""
     table = load_table(source)
     roles = find_roles(table, wanted)
+    if roles.id is not None:
+        table.keep_names(roles.id)
     readings = _ordered(table, roles, wanted.timezone)
     raw = {name: numbers(table.frame[name], table.where) for name in (*roles.targets, *roles.covariates)}
     built = grid.build(readings, wanted.frequency)

@@ -148,8 +148,15 @@ def _find_id(table: pd.DataFrame, time: str, candidates: list[str]) -> str | Non
         return named_texts[0]
     if (by_name or len(texts) == 1) and table[time].duplicated().any():
         whole = [column for column in by_name if pd.api.types.is_integer_dtype(table[column].dtype)]
-        return whole[0] if whole else texts[0] if len(texts) == 1 else None
+        holed = [column for column in by_name if _is_whole_with_holes(table[column])]
+        return next(iter(whole or (texts if len(texts) == 1 else holed)), None)
     return None
+
+
+def _is_whole_with_holes(column: pd.Series) -> bool:
+    """Whole numbers that are held as fractions because some are missing or named NA."""
+    values = column.dropna()
+    return len(values) > 0 and pd.api.types.is_float_dtype(column.dtype) and bool((values % 1 == 0).all())
 
 
 def _is_text(column: pd.Series) -> bool:

@@ -10,8 +10,10 @@ import io
 import re
 import warnings
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -40,6 +42,17 @@ class Table:
     frame: pd.DataFrame
     where: str
     notes: list[str] = field(default_factory=list)
+    written: Callable[[str], pd.Series] | None = None  # a column as it stands in a CSV
+
+    def keep_names(self, column: str) -> None:
+        """Names of meters as they are written: 001 is not 1, and NA or - is a name; only an empty cell is missing."""
+        if self.written is None:
+            return
+        values = self.frame[column]
+        if pd.api.types.is_numeric_dtype(values.dtype) or values.isna().any():
+            values = self.written(column).reindex(values.index)
+        names = values.str.strip()
+        self.frame = self.frame.assign(**{column: names.where(names != "")})
 
 
 def load_table(source: str | Path | pd.DataFrame) -> Table:
@@ -63,10 +76,7 @@ def load_table(source: str | Path | pd.DataFrame) -> Table:
     if path.suffix.lower() in _PARQUET_ENDINGS:
         return Table(_from_parquet(content, path), path.name)
     notes: list[str] = []
-    table = _from_csv(_decode(content, path, notes), path, notes)
-    if len(table) == 0:
-        raise UserError(f"{path} has a header and no rows; give a file with readings.")
-    return Table(table, path.name, notes)
+    return _from_csv(_decode(content, path, notes), path, notes)
 
 
 def _from_frame(frame: pd.DataFrame) -> pd.DataFrame:
@@ -145,7 +155,7 @@ def _separator(lines: list[str]) -> str:
     return max((",", ";", "\t", "|"), key=unquoted[0].count) if unquoted else ","
 
 
-def _from_csv(text: str, path: Path, notes: list[str]) -> pd.DataFrame:
+def _from_csv(text: str, path: Path, notes: list[str]) -> Table:
     lines = text.split("\n", 64)[:64]
     skipped = 0
     while skipped < len(lines) and (not lines[skipped].strip() or lines[skipped].startswith("#")):
@@ -159,16 +169,7 @@ def _from_csv(text: str, path: Path, notes: list[str]) -> pd.DataFrame:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            table = pd.read_csv(
-                io.StringIO(text),
-                sep=separator,
-                skiprows=skipped,
-                index_col=False,
-                skip_blank_lines=False,
-                skipinitialspace=True,
-                na_values=_MISSING,
-                low_memory=False,
-            )
+            table = _parsed(text, separator, skipped, na_values=_MISSING, low_memory=False)
     except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError) as error:
         found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
         if found:
@@ -180,11 +181,33 @@ def _from_csv(text: str, path: Path, notes: list[str]) -> pd.DataFrame:
         raise UserError(f"{path} cannot be read as a table ({str(error).strip()}); export it again.") from error
     table.columns = [str(column).strip() for column in table.columns]
     _refuse_repeated_columns(_header("\n".join(lines[skipped:]), separator), str(path))
-    table.index = pd.RangeIndex(skipped + 2, skipped + 2 + len(table))
-    _refuse_headless(list(table.columns), path)
+    names = list(table.columns)
+    _refuse_headless(names, path)
     nameless = [name for name in table.columns if name.startswith("Unnamed: ") and table[name].isna().all()]
     table = table.drop(columns=nameless).dropna(how="all")
-    return _decimal_commas(_without_row_numbers(table, notes), notes)
+    if len(table) == 0:
+        raise UserError(f"{path} has a header and no rows; give a file with readings.")
+    table = _decimal_commas(_without_row_numbers(table, notes), notes)
+
+    def written(column: str) -> pd.Series:
+        place = names.index(column)
+        return _parsed(text, separator, skipped, usecols=[place], dtype=str, keep_default_na=False).iloc[:, 0]
+
+    return Table(table, path.name, notes, written)
+
+
+def _parsed(text: str, separator: str, skipped: int, **more: Any) -> pd.DataFrame:
+    """The table, or some columns of it, by the number of the row."""
+    table = pd.read_csv(
+        io.StringIO(text),
+        sep=separator,
+        skiprows=skipped,
+        index_col=False,
+        skip_blank_lines=False,
+        skipinitialspace=True,
+        **more,
+    )
+    return table.set_axis(pd.RangeIndex(skipped + 2, skipped + 2 + len(table)), axis=0)
 
 
 def _refuse_headless(columns: list[str], path: Path) -> None:
