@@ -28,11 +28,7 @@ def table(
     drawn_cells (T, K) marks them, drawn (S, M) holds their samples. A quantile of an observed cell is its value. Quantiles
     are at position p (S + 1) of the sorted samples, so that few samples do not make the intervals too narrow.
     """
-    made = (
-        {"sample"} if all_samples else {_quantile_name(name, level) for name in series.targets for level in QUANTILES}
-    )
-    if clash := made & {*series.targets, series.time_name, series.id_name}:
-        raise UserError(f"The column {min(clash)!r} has the name of a column of the answer; rename it.")
+    check_names(series, all_samples)
     rows = slice(None) if only_rows is None else only_rows
     tables = []
     if all_samples:
@@ -50,6 +46,23 @@ def table(
         tables.append(frame[rows])
     numbered = isinstance(tables[0].index, pd.RangeIndex) or tables[0].index.name is None
     return pd.concat(tables, ignore_index=True) if numbered else pd.concat(tables)
+
+
+def check_names(series: Series, all_samples: bool) -> None:
+    """Refuse names that the answer needs for columns of its own."""
+    made = (
+        {"sample"} if all_samples else {_quantile_name(name, level) for name in series.targets for level in QUANTILES}
+    )
+    if clash := made & {*series.targets, series.time_name, series.id_name}:
+        raise UserError(f"The column {min(clash)!r} has the name of a column of the answer; rename it.")
+
+
+def check_window_names(targets: tuple[str, ...]) -> None:
+    """The same for a table of generated windows, whose names are the model's."""
+    if clash := {"sample", "time"} & {*targets}:
+        raise UserError(
+            f"The target {min(clash)!r} has the name of a column of the answer; rename it in the data and train again."
+        )
 
 
 def _quantile_name(target: str, level: float) -> str:
