@@ -58,7 +58,12 @@ def find_roles(table: Table, wanted: Wanted) -> Roles:
             raise UserError(f"There is no column {name!r} in {where}; its columns are {_listed(columns)}.")
         if named.count(name) > 1:
             raise UserError(f"The column {name!r} of {where} was named twice; give every column one role.")
-    time = _find_time(table, named) if wanted.time is None else wanted.time
+    time = find_time(table, named) if wanted.time is None else wanted.time
+    if time is None:
+        raise UserError(
+            f"No time column was found in {where} among {_listed(columns)}; name it with time= (--time), and write stamps "
+            "as 2024-01-31 13:00."
+        )
     rest = [column for column in table.frame.columns if column not in named and column != time]
     id = _find_id(table.frame, time, rest) if wanted.id is None else wanted.id
     if id != wanted.id:
@@ -104,7 +109,7 @@ def numbers(column: pd.Series, where: str) -> np.ndarray:
     return values.astype(np.float32)
 
 
-def _find_time(table: Table, named: list[str]) -> str:
+def find_time(table: Table, named: Sequence[str]) -> str | None:
     """The column of stamps: a column of dates joined with one of times of day, a known name, or dates by content."""
     frame = table.frame
     free = [column for column in frame.columns if column not in named]
@@ -120,10 +125,7 @@ def _find_time(table: Table, named: list[str]) -> str:
     for column in [column for column in free if looks_like_time(frame[column])] + numeric:
         table.notes.append(f"The time was taken from column {column!r}.")
         return column
-    raise UserError(
-        f"No time column was found in {table.where} among {_listed(list(frame.columns))}; name it with time= (--time), and "
-        "write stamps as 2024-01-31 13:00."
-    )
+    return None
 
 
 def _join_clock(table: Table, date: str, clock: str) -> bool:

@@ -74,11 +74,15 @@ class Model:
         samples: int = 100,
         all_samples: bool = False,
         seed: int = 0,
-        future: pd.DataFrame | None = None,
+        future: frames.Future | None = None,
         sampler: SamplerConfig | None = None,
         **reading: Any,
     ) -> pd.DataFrame:
-        """The next `horizon` steps of every meter. `future`: the known covariates of these steps, if the model has any."""
+        """The next `horizon` steps of every meter.
+
+        `future`, a table or a path: the known covariates of these steps, if the model has any. They are found by their time
+        stamps; a table without stamps must hold these steps alone, in order.
+        """
         if horizon < 1:
             raise UserError(f"horizon={horizon} must be at least 1; give the number of steps to forecast.")
         series = self.read(data, **reading)
