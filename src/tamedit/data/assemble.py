@@ -177,5 +177,5 @@ def _complete(parts: Parts, table: Table, hold: bool) -> np.ndarray:
     meter = grid.of_meter(parts.meters, int(np.searchsorted(offsets, row, side="right") - 1))
     raise UserError(
         f"The covariate {parts.covariate_names[k]!r} has no value at {parts.grid.times[row]}{meter} in {table.where}; "
-        "covariates must be known at every step: fill it, or pass missing_covariates='hold' (--missing-covariates)."
+        "covariates must be known at every step: fill it, or pass missing_covariates='hold' (--missing-covariates hold)."
     )
