@@ -219,3 +219,37 @@ def test_names_of_columns_may_have_blanks_around_them(run: Run, tmp_path: Path) 
     assert run(*ask).code == 2
     assert run(*ask, "--future", tmp_path / "future.csv").code == 0
     assert run("evaluate", tmp_path / "run", "--json", "--windows", 2, "--samples", 4).code == 0
+
+
+def test_the_advice_about_missing_covariates_can_be_followed(
+    run: Run, mistake: Callable[..., str], tmp_path: Path
+) -> None:
+    frame = meter(400).assign(c=1.0)
+    frame.iloc[50:55, 1] = np.nan
+    file = csv(tmp_path / "meter.csv", frame)
+    ask = (
+        "train",
+        file,
+        "--out",
+        tmp_path / "run",
+        "--covariates",
+        "c",
+        "--scale",
+        "smoke",
+        "--steps",
+        1,
+        "--window",
+        24,
+    )
+    assert "(--missing-covariates hold)" in mistake(*ask)
+    assert "(--missing-covariates) is not known; choose 'refuse' or 'hold'" in mistake(
+        *ask, "--missing-covariates", "guess"
+    )
+    held = ("--missing-covariates", "hold")
+    answer = run(*ask, *held)
+    assert answer.code == 0, answer.err
+    assert "5 missing values of covariates hold the last known value" in answer.out
+    fill = ("impute", tmp_path / "run", file, "--samples", 2, "--out", tmp_path / "out.csv")
+    assert "(--missing-covariates hold)" in mistake(*fill)
+    assert run(*fill, *held).code == 0
+    assert run("evaluate", tmp_path / "run", "--json", "--windows", 2, "--samples", 4).code == 0

@@ -57,6 +57,44 @@ def test_decimal_commas(tmp_path: Path) -> None:
     assert any("decimal comma was understood in a, b" in note for note in series.notes)
 
 
+def column_of(folder: Path, values: list[str], separator: str) -> Path:
+    """A file with one target, hour by hour."""
+    hours = pd.date_range("2024-01-01", periods=len(values), freq="h")
+    rows = [f'{hour}{separator}"{value}"' for hour, value in zip(hours, values, strict=True)]
+    return write(folder, "\n".join([f"time{separator}kwh", *rows]))
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        (["950", "1,200", "870"], "Row 3, column 'kwh' of meter.csv has '1,200'"),
+        (["1,200", "1,300", "-2,100,000"], "'1,200'"),
+        (["0"] * 50 + ["3.5", "12.25", "1,024.5"], "Row 54, column 'kwh' of meter.csv has '1,024.5'"),
+        (["1,5"] * 60 + ["12.5"], "Row 2, column 'kwh' of meter.csv has '1,5'"),
+        (["12.5"] * 60 + ["1,5"], "Row 62, column 'kwh' of meter.csv has '1,5'"),
+    ],
+)
+def test_commas_that_may_mean_something_else(tmp_path: Path, values: list[str], named: str, separator: str) -> None:
+    """A thousands separator read as a decimal comma, or both signs in one column, would change numbers in silence."""
+    text = sentence(column_of(tmp_path, values, separator))
+    assert named in text
+    assert "where a number should be; write the whole column as 1234.5, without thousands separators" in text
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers"),
+    [
+        (["0,250", "1,200", "12,000"], [0.25, 1.2, 12]),
+        (["1,200", "1200", "0,5"], [1.2, 1200, 0.5]),
+        (["1234,500", "1,250", "7"], [1234.5, 1.25, 7]),
+        (["0"] * 60 + ["1.234,5"], [0] * 60 + [1234.5]),
+    ],
+)
+def test_commas_that_are_decimal(tmp_path: Path, values: list[str], numbers: list[float]) -> None:
+    np.testing.assert_array_equal(read(column_of(tmp_path, values, ";")).values[:, 0], np.float32(numbers))
+
+
 def test_comments_blank_lines_and_row_numbers(tmp_path: Path) -> None:
     text = "# exported\n,time,kwh\n0,2024-01-01 00:00,1\n\n1,2024-01-01 01:00,2\n2,2024-01-01 02:00,?\n\n"
     series = read(write(tmp_path, text))
@@ -73,6 +111,13 @@ def test_gzip_and_parquet(tmp_path: Path) -> None:
     stored = read(tmp_path / "meter.parquet")
     np.testing.assert_array_equal(packed.values, stored.values)
     assert packed.times.equals(stored.times)
+
+
+def flipped() -> bytes:
+    """A compressed file with one wrong byte in its middle."""
+    content = bytearray(gzip.compress(PLAIN.encode()))
+    content[len(content) // 2] ^= 0xFF
+    return bytes(content)
 
 
 def archive() -> bytes:
@@ -97,6 +142,7 @@ def parquet() -> bytes:
         (lambda: b"\x89PNG\r\n\x1a\n\x00\x00", "a PNG picture"),
         (lambda: bytes(range(256)) * 20, "binary data"),
         (lambda: b"\x1f\x8b\x08broken", "damaged gzip"),
+        (flipped, "damaged gzip"),
         (lambda: b"\xff\xfea", "not valid UTF-16"),
         (lambda: b"<!DOCTYPE html><html></html>", "HTML"),
         (lambda: b'{"a": 1}', "JSON"),
@@ -109,6 +155,9 @@ def parquet() -> bytes:
         (lambda: b"2024-01-01,1\n2024-01-02,2\n2024-01-03,3\n", "not a header"),
         (lambda: b'time,kwh\n2024-01-01,"1\n2024-01-02,2\n', "cannot be read as a table"),
         (lambda: b"time,kwh,kwh\n2024-01-01,1,2\n2024-01-02,1,2\n", "column 'kwh' appears twice"),
+        (lambda: b'"time","a","a"\n2024-01-01,1,2\n2024-01-02,1,2\n', "column 'a' appears twice"),
+        (lambda: b'time;"a; b" ;"a; b"\r\n2024-01-01;1;2\r\n2024-01-02;1;2\r\n', "column 'a; b' appears twice"),
+        (lambda: b'time\t"a"\ta\n2024-01-01\t1\t2\n2024-01-02\t1\t2\n', "column 'a' appears twice"),
     ],
 )
 def test_what_is_not_a_table(tmp_path: Path, content: Callable[[], bytes], said: str) -> None:
@@ -161,6 +210,37 @@ def test_mistakes_in_a_table(tmp_path: Path, text: str, arguments: dict[str, obj
     assert said in sentence(write(tmp_path, text), **arguments)
 
 
+@pytest.mark.parametrize(
+    ("header", "names", "arguments"),
+    [
+        ("meter", ("001", "002", "010"), {}),
+        ("Meter ID", ("001", "1", "01"), {}),
+        ("meter", ("001", "002", "NA"), {}),
+        ("meter", ("A", "NA", "-"), {}),
+        ("place", ("north", "NA", "null"), {}),
+        ("number", ("007", "-", "1,200"), {"id": "number"}),
+        ("number", ("1.50", "nan", "?"), {"id": "number"}),
+        ("house", ("7", "8", "9"), {"id": "house"}),
+    ],
+)
+def test_names_of_meters_are_kept_as_written(
+    tmp_path: Path, header: str, names: tuple[str, ...], arguments: dict[str, str]
+) -> None:
+    rows = [f'2024-01-0{day},"{name}",{number}' for number, name in enumerate(names) for day in (1, 2, 3)]
+    lines = ["# of June", f"time,{header},kwh", rows[0], "", *rows[1:]]
+    series = read(write(tmp_path, "\n".join(lines)), **arguments)  # type: ignore[arg-type]
+    assert series.meters == names
+    np.testing.assert_array_equal(series.values[:, 0], np.repeat(np.arange(3.0), 3))
+    nameless = write(tmp_path, "\n".join([*lines[:-1], "2024-01-03,,2"]))
+    assert "Row 12 of meter.csv has no meter" in sentence(nameless, **arguments)
+
+
+def test_targets_with_the_name_of_a_meter_stay_numbers(tmp_path: Path) -> None:
+    series = read(write(tmp_path, "time,house,site\n2024-01-01,01,NA\n2024-01-02,-,5\n2024-01-03,3,6\n"))
+    assert series.layout == "wide"
+    np.testing.assert_array_equal(series.values, [[1, np.nan], [np.nan, 5], [3, 6]])
+
+
 def test_duplicates_mention_time_zone_and_meters(tmp_path: Path) -> None:
     text = sentence(write(tmp_path, PLAIN.replace("01:00", "00:00")))
     assert "--timezone" in text
@@ -177,6 +257,13 @@ def test_covariates_must_be_known(tmp_path: Path) -> None:
     np.testing.assert_array_equal(series.values[:, 0], [1, 2, np.nan, 2, np.nan])
     assert series.covariate_names == ("holiday",)
     assert series.targets == ("kwh",)
+
+
+def test_quoted_names_of_columns(tmp_path: Path) -> None:
+    text = '# of June\n"time","a, in kWh","a ""net""",a\n2024-01-01,1,2,3\n2024-01-02,4,5,6\n'
+    for newline in ("\n", "\r\n"):
+        series = read(write(tmp_path, text.replace("\n", newline)))
+        assert series.targets == ("a, in kWh", 'a "net"', "a")
 
 
 def test_trailing_separators_are_ignored(tmp_path: Path) -> None:

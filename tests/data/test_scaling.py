@@ -99,6 +99,14 @@ def test_public_and_nonprivate() -> None:
     assert "no privacy guarantee" in (estimated.warning() or "")
 
 
+@pytest.mark.parametrize("size", [1e-30, 1e-12, 1e-8, 1.0, 1e20])
+def test_small_readings_are_not_constant(size: float) -> None:
+    """Currents in ampere or shares of a whole may be tiny; what counts is their spread beside their level."""
+    values = size * np.stack([np.arange(10.0), np.full(10, 0.3), np.zeros(10)], axis=1)
+    estimated = fit_scaling("nonprivate", read(values))
+    np.testing.assert_allclose(estimated.scale, [size * np.arange(10).std(), 1.0, 1.0], rtol=1e-6)
+
+
 def test_instance_never_looks_at_the_training_data() -> None:
     one = fit_scaling("instance", simulate(hours=100, seed=1))
     assert one == fit_scaling("instance", simulate(hours=100, seed=2))

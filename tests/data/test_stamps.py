@@ -60,6 +60,28 @@ def test_days_years_and_indices() -> None:
     assert read(frame).times[1] == pd.Timestamp("2024-02-01")
 
 
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [("%Y%m%d%H", "YYYYMMDDHH"), ("%Y%m%d%H%M", "YYYYMMDDHHMM"), ("%Y%m%d%H%M%S", "YYYYMMDDHHMMSS")],
+)
+@pytest.mark.parametrize("kind", ["int64", "Int64", "float64"])
+def test_compact_stamps(form: str, shown: str, kind: str) -> None:
+    """They have as many digits as Unix time, and would be read as the year 2034 or 1976."""
+    hours = pd.date_range("1999-12-30 22:00", periods=60, freq="h")
+    series = series_at(pd.Series(hours.strftime(form).astype("int64"), dtype=kind))
+    assert list(series.times) == list(hours)
+    assert any(f"'time' were taken to be times written as {shown}" in note for note in series.notes)
+
+
+def test_numbers_that_are_nearly_compact_stamps() -> None:
+    hours_to_24 = [2024010100 + hour for hour in range(1, 25)]
+    with pytest.raises(UserError, match=r"Row 23 of the DataFrame has 2024010124 in the time column 'time'"):
+        series_at(hours_to_24)
+    later = pd.date_range("2034-02-20", periods=200, freq="h", tz="UTC")
+    series = series_at((later - pd.Timestamp(0, tz="UTC")) // pd.Timedelta("1s"))
+    assert list(series.times) == list(later)
+
+
 def test_unordered_rows_are_sorted_and_noted() -> None:
     series = series_at(["2024-01-01 02:00", "2024-01-01 00:00", "2024-01-01 01:00"])
     np.testing.assert_array_equal(series.values[:, 0], [1, 2, 0])

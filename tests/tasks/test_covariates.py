@@ -74,3 +74,58 @@ def test_future_covariates_of_several_meters(covariate_model: Model) -> None:
     assert list(ahead["time"]) == list(future["time"])
     with pytest.raises(UserError, match="of meter 'b'"):
         covariate_model.forecast(past, 10, samples=2, future=future[future["meter"] == "a"], sampler=FAST)
+
+
+def test_future_stamps_under_another_name(covariate_model: Model, tmp_path: Path) -> None:
+    """Rows are matched by stamp, never by order, wherever the stamps are and whatever they are called."""
+    frame = with_tariff(424)
+    past, ahead = frame.iloc[:400], frame.iloc[400:]
+    expected = covariate_model.forecast(past, 24, samples=2, future=ahead, sampler=FAST)
+    wrong_order = frame[["tariff"]].sample(frac=1, random_state=0)
+    renamed = wrong_order.rename_axis("valid_from")
+    day, hour = frame.index.strftime("%Y-%m-%d"), frame.index.strftime("%H:%M")
+    several = (
+        renamed,
+        renamed.rename_axis(None),
+        renamed.reset_index(),
+        renamed.reset_index().astype({"valid_from": str}),
+        wrong_order.set_axis(wrong_order.index.astype(str)).rename_axis(None),
+        renamed.set_axis(renamed.index.to_period("h")),
+        wrong_order.reset_index().set_index("time", drop=False),
+        frame[["tariff"]]
+        .reset_index(drop=True)
+        .assign(date=day, clock=hour)
+        .rename(columns={"clock": "Time"})
+        .iloc[::-1],
+        wrong_order.assign(timestamp=(wrong_order.index - pd.Timestamp(0)) // pd.Timedelta("1s")).reset_index(
+            drop=True
+        ),
+    )
+    for future in several:
+        answer = covariate_model.forecast(past, 24, samples=2, future=future, sampler=FAST)
+        pd.testing.assert_frame_equal(answer, expected)
+    renamed.to_csv(tmp_path / "future.csv")
+    renamed.to_parquet(tmp_path / "future.parquet")
+    for path in (tmp_path / "future.csv", str(tmp_path / "future.parquet")):
+        pd.testing.assert_frame_equal(
+            covariate_model.forecast(past, 24, samples=2, future=path, sampler=FAST), expected
+        )
+
+
+def test_future_without_stamps_holds_the_steps_alone(covariate_model: Model) -> None:
+    frame = with_tariff(424)
+    with pytest.raises(UserError, match=r"The future table has no time stamps, and 424 rows where 24 steps .* 'time'"):
+        covariate_model.forecast(frame.iloc[:400], 24, future=frame.reset_index(drop=True), sampler=FAST)
+    meters = frame.iloc[:200].reset_index().assign(meter=np.repeat(["a", "b"], 100))
+    future = pd.DataFrame({"meter": ["a"] * 5 + ["b"] * 4, "tariff": 0.0})
+    with pytest.raises(UserError, match=r"and 4 rows of meter 'b' where 5 steps"):
+        covariate_model.forecast(meters, 5, future=future, sampler=FAST)
+
+
+def test_future_of_meters_with_leading_zeros(covariate_model: Model, tmp_path: Path) -> None:
+    meters = pd.concat([with_tariff(120).reset_index().assign(meter=name) for name in ("001", "002")])
+    number = meters.groupby("meter").cumcount()
+    meters[number < 115].to_csv(tmp_path / "past.csv", index=False)
+    meters.loc[number >= 115, ["meter", "time", "tariff"]].to_csv(tmp_path / "future.csv", index=False)
+    ahead = covariate_model.forecast(tmp_path / "past.csv", 5, samples=2, future=tmp_path / "future.csv", sampler=FAST)
+    assert list(ahead["meter"]) == ["001"] * 5 + ["002"] * 5

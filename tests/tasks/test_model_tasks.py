@@ -241,6 +241,20 @@ def test_generate(model: Model) -> None:
         model.generate(0)
 
 
+@pytest.mark.parametrize("name", ["sample", "time"])
+def test_names_that_an_answer_needs_are_refused_before_drawing(
+    model: Model, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renamed = Model(model.network, model.spec.model_copy(update={"targets": (name,)}))
+    monkeypatch.setattr(renamed, "draw", lambda *_: pytest.fail("drawn in vain"))
+    with pytest.raises(UserError, match=f"The target '{name}' has the name of a column of the answer"):
+        renamed.generate(2)
+    series = tame.read(with_gaps(meter()).rename(columns={"kwh": "sample"}).rename_axis("when"))
+    for task in (renamed.impute, lambda data, **more: renamed.forecast(data, 3, **more)):
+        with pytest.raises(UserError, match="The column 'sample' has the name of a column of the answer"):
+            task(series, all_samples=True)
+
+
 def test_generated_windows_have_the_level_of_the_training_data() -> None:
     """Also for a series of the user's own, far from 0."""
     frame = meter(400) * 10 + 500

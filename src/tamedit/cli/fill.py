@@ -77,7 +77,7 @@ def forecast(
     samples: Samples = 100,
     all_samples: AllSamples = False,
     future: Annotated[
-        Path | None, typer.Option("--future", help="CSV with the known covariates of the steps ahead.")
+        Path | None, typer.Option("--future", help="CSV or Parquet file with the known covariates of the steps ahead.")
     ] = None,
     seed: options.Seed = 0,
     reading: dict[str, Any],
@@ -89,14 +89,9 @@ def forecast(
     from tamedit.tasks.model import Model
 
     model = Model.load(run, device)
-    known = None
-    if future is not None:
-        from tamedit.data.tables import load_table
-
-        known = load_table(future).frame
     series = model.read(file, **reading)
     options.say_notes(series.notes, as_json)
-    table = model.forecast(series, horizon, samples=samples, all_samples=all_samples, seed=seed, future=known)
+    table = model.forecast(series, horizon, samples=samples, all_samples=all_samples, seed=seed, future=future)
     _write(table, out)
     options.wrote([out], as_json, rows=len(table))
 

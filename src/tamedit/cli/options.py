@@ -22,6 +22,9 @@ Targets = Annotated[str | None, typer.Option("--targets", help="Columns to fill 
 Covariates = Annotated[str | None, typer.Option("--covariates", help="Columns known at every step, comma separated.")]
 Frequency = Annotated[str | None, typer.Option("--frequency", help="Step between rows, such as 1h or 15min.")]
 Timezone = Annotated[str | None, typer.Option("--timezone", help="Where the stamps are local, such as Europe/London.")]
+MissingCovariates = Annotated[
+    str | None, typer.Option("--missing-covariates", help="refuse a covariate with gaps, or hold its last known value.")
+]
 NonNegative = Annotated[bool, typer.Option("--non-negative", help="A public fact: readings cannot be negative.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of every random stream.")]
@@ -36,6 +39,7 @@ READING: dict[str, Any] = {
     "covariates": Covariates,
     "frequency": Frequency,
     "timezone": Timezone,
+    "missing_covariates": MissingCovariates,
 }
 LISTS = ("targets", "covariates")
 

@@ -70,6 +70,8 @@ def from_table(source: str | Path | pd.DataFrame, wanted: Wanted) -> Parts:
     """A table as `load_table` gives it, on its grid."""
     table = load_table(source)
     roles = find_roles(table, wanted)
+    if roles.id is not None:
+        table.keep_names(roles.id)
     readings = _ordered(table, roles, wanted.timezone)
     raw = {name: numbers(table.frame[name], table.where) for name in (*roles.targets, *roles.covariates)}
     built = grid.build(readings, wanted.frequency)
@@ -175,5 +177,5 @@ def _complete(parts: Parts, table: Table, hold: bool) -> np.ndarray:
     meter = grid.of_meter(parts.meters, int(np.searchsorted(offsets, row, side="right") - 1))
     raise UserError(
         f"The covariate {parts.covariate_names[k]!r} has no value at {parts.grid.times[row]}{meter} in {table.where}; "
-        "covariates must be known at every step: fill it, or pass missing_covariates='hold' (--missing-covariates)."
+        "covariates must be known at every step: fill it, or pass missing_covariates='hold' (--missing-covariates hold)."
     )

@@ -1,5 +1,6 @@
 """Which column is what: stamps, meters, targets, covariates. Named by the caller or found by name and content."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ _ID_NAMES = (
     "lclid sensor sensor_id station site building building_id user"
 )
 ID_NAMES = frozenset(_ID_NAMES.split())
+_FIGURES = re.compile(r"\s*[-+]?\d[\d.,]*\s*").fullmatch
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -56,7 +58,12 @@ def find_roles(table: Table, wanted: Wanted) -> Roles:
             raise UserError(f"There is no column {name!r} in {where}; its columns are {_listed(columns)}.")
         if named.count(name) > 1:
             raise UserError(f"The column {name!r} of {where} was named twice; give every column one role.")
-    time = _find_time(table, named) if wanted.time is None else wanted.time
+    time = find_time(table, named) if wanted.time is None else wanted.time
+    if time is None:
+        raise UserError(
+            f"No time column was found in {where} among {_listed(columns)}; name it with time= (--time), and write stamps "
+            "as 2024-01-31 13:00."
+        )
     rest = [column for column in table.frame.columns if column not in named and column != time]
     id = _find_id(table.frame, time, rest) if wanted.id is None else wanted.id
     if id != wanted.id:
@@ -84,10 +91,13 @@ def numbers(column: pd.Series, where: str) -> np.ndarray:
         wrong = np.isnan(values) & column.notna().to_numpy() & (column.astype(str).str.strip() != "").to_numpy()
         if wrong.any():
             first = int(np.argmax(wrong))
+            text = str(column.iloc[first])
+            remedy = (
+                "write the whole column as 1234.5, without thousands separators" if _FIGURES(text) else "correct it"
+            )
             raise UserError(
-                f"Row {column.index[first]}, column {column.name!r} of {where} has {str(column.iloc[first])!r} where a "
-                "number should be; correct it, leave it empty if it is missing, or leave the column out with targets= "
-                "(--targets)."
+                f"Row {column.index[first]}, column {column.name!r} of {where} has {text!r} where a number should be; "
+                f"{remedy}, leave it empty if it is missing, or leave the column out with targets= (--targets)."
             )
     infinite = np.abs(values) > _LARGEST
     if infinite.any():
@@ -99,7 +109,7 @@ def numbers(column: pd.Series, where: str) -> np.ndarray:
     return values.astype(np.float32)
 
 
-def _find_time(table: Table, named: list[str]) -> str:
+def find_time(table: Table, named: Sequence[str]) -> str | None:
     """The column of stamps: a column of dates joined with one of times of day, a known name, or dates by content."""
     frame = table.frame
     free = [column for column in frame.columns if column not in named]
@@ -115,10 +125,7 @@ def _find_time(table: Table, named: list[str]) -> str:
     for column in [column for column in free if looks_like_time(frame[column])] + numeric:
         table.notes.append(f"The time was taken from column {column!r}.")
         return column
-    raise UserError(
-        f"No time column was found in {table.where} among {_listed(list(frame.columns))}; name it with time= (--time), and "
-        "write stamps as 2024-01-31 13:00."
-    )
+    return None
 
 
 def _join_clock(table: Table, date: str, clock: str) -> bool:
@@ -143,8 +150,15 @@ def _find_id(table: pd.DataFrame, time: str, candidates: list[str]) -> str | Non
         return named_texts[0]
     if (by_name or len(texts) == 1) and table[time].duplicated().any():
         whole = [column for column in by_name if pd.api.types.is_integer_dtype(table[column].dtype)]
-        return whole[0] if whole else texts[0] if len(texts) == 1 else None
+        holed = [column for column in by_name if _is_whole_with_holes(table[column])]
+        return next(iter(whole or (texts if len(texts) == 1 else holed)), None)
     return None
+
+
+def _is_whole_with_holes(column: pd.Series) -> bool:
+    """Whole numbers that are held as fractions because some are missing or named NA."""
+    values = column.dropna()
+    return len(values) > 0 and pd.api.types.is_float_dtype(column.dtype) and bool((values % 1 == 0).all())
 
 
 def _is_text(column: pd.Series) -> bool:

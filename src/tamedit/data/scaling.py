@@ -160,5 +160,5 @@ def _statistics(train: Series) -> tuple[tuple[float, ...], tuple[float, ...]]:
             raise UserError(f"Target {name!r} has no reading in the training part; leave it out or use another split.")
     level = np.nanmean(values, axis=0)
     scale = np.nanstd(values, axis=0)
-    scale = np.where(scale > 1e-8 * np.maximum(1.0, np.abs(level)), scale, 1.0)
+    scale = np.where(scale > 1e-8 * np.abs(level), scale, 1.0)  # rounding alone spreads a constant by 1e-16 of it
     return tuple(float(one) for one in level), tuple(float(one) for one in scale)

@@ -188,7 +188,9 @@ def read(
     if value is not None and targets is not None:
         raise UserError(f"value={value!r} and targets={list(targets)} were both given; name the targets once.")
     if missing_covariates not in ("refuse", "hold"):
-        raise UserError(f"missing_covariates={missing_covariates!r} is not known; choose 'refuse' or 'hold'.")
+        raise UserError(
+            f"missing_covariates={missing_covariates!r} (--missing-covariates) is not known; choose 'refuse' or 'hold'."
+        )
     if isinstance(source, np.ndarray):
         parts = assemble.from_array(source, targets)
     else:

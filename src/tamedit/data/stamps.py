@@ -13,6 +13,8 @@ from tamedit.errors import UserError
 
 _DAY_MONTH = re.compile(r"^\s*(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?!\d)")
 
+_COMPACT = ((10, "%Y%m%d%H", "YYYYMMDDHH"), (12, "%Y%m%d%H%M", "YYYYMMDDHHMM"), (14, "%Y%m%d%H%M%S", "YYYYMMDDHHMMSS"))
+
 
 def looks_like_time(column: pd.Series, share: float = 0.9) -> bool:
     """Whether at least this share of the first values of a column reads as dates (numbers alone do not)."""
@@ -50,7 +52,7 @@ def parse(column: pd.Series, where: str, notes: list[str]) -> pd.DatetimeIndex:
 
 
 def _from_numbers(column: pd.Series, where: str, notes: list[str]) -> pd.DatetimeIndex:
-    """Unix time in s, ms, µs or ns; 20230131; or years: told apart by their size."""
+    """Unix time in s, ms, µs or ns; 20230131, also with hours, minutes and seconds; or years: told apart by their size."""
     numbers = column.to_numpy(dtype=np.float64)
     largest = np.abs(numbers).max()
     if not np.isfinite(largest):
@@ -62,6 +64,8 @@ def _from_numbers(column: pd.Series, where: str, notes: list[str]) -> pd.Datetim
             days = pd.to_datetime(column.astype(int).astype(str), format="%Y%m%d", errors="coerce")
             if days.notna().all():
                 return pd.DatetimeIndex(days)
+        if (compact := _compact(column, where, notes)) is not None:
+            return compact
     if largest < 1e8:
         row, value = column.index[0], column.iloc[0]
         raise UserError(
@@ -72,6 +76,27 @@ def _from_numbers(column: pd.Series, where: str, notes: list[str]) -> pd.Datetim
     notes.append(f"The numbers in {column.name!r} were taken to be Unix time in {unit}, in UTC.")
     exact = column.to_numpy() if pd.api.types.is_integer_dtype(column.dtype) else numbers
     return pd.DatetimeIndex(pd.to_datetime(exact, unit=unit, utc=True))
+
+
+def _compact(column: pd.Series, where: str, notes: list[str]) -> pd.DatetimeIndex | None:
+    """Stamps such as 2024013113, 202401311300 or 20240131130000; None if the numbers are of another kind."""
+    for digits, form, shown in _COMPACT:
+        unit = 10.0 ** (digits - 4)
+        if column.min() < 1900 * unit or column.max() >= 2101 * unit:
+            continue
+        times = pd.to_datetime(column.astype("int64").astype(str), format=form, errors="coerce")
+        wrong = times.isna().to_numpy()
+        if wrong.mean() > 0.5:  # Unix seconds of the years 2030 to 2036, one in a hundred of which reads as a date
+            continue
+        if wrong.any():
+            first = int(np.argmax(wrong))
+            raise UserError(
+                f"Row {column.index[first]} of {where} has {int(column.iloc[first])} in the time column {column.name!r}, "
+                "which is not a time; write it as 2024-01-31 13:00."
+            )
+        notes.append(f"The numbers in {column.name!r} were taken to be times written as {shown}.")
+        return pd.DatetimeIndex(times)
+    return None
 
 
 def _from_text(texts: pd.Series, where: str, notes: list[str]) -> pd.DatetimeIndex:

@@ -4,12 +4,16 @@ The index of the table is the number of the row as the user sees it (the header 
 can name it.
 """
 
+import csv
 import gzip
 import io
 import re
 import warnings
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -26,6 +30,8 @@ _SIGNATURES = (
 )
 _PARQUET_ENDINGS = (".parquet", ".pq")
 _MISSING = ["?", "-", "--"]
+_DECIMAL_COMMA = r"[-+]?(\d+|\d{1,3}(\.\d{3})*),\d+|[-+]?\d+"
+_THOUSANDS = r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"  # "0,250" is none: nobody writes 250 so
 _SEPARATOR_NAMES = {";": "semicolons", "\t": "tabs", "|": "vertical bars", ",": "commas"}
 
 
@@ -36,6 +42,17 @@ class Table:
     frame: pd.DataFrame
     where: str
     notes: list[str] = field(default_factory=list)
+    written: Callable[[str], pd.Series] | None = None  # a column as it stands in a CSV
+
+    def keep_names(self, column: str) -> None:
+        """Names of meters as they are written: 001 is not 1, and NA or - is a name; only an empty cell is missing."""
+        if self.written is None:
+            return
+        values = self.frame[column]
+        if pd.api.types.is_numeric_dtype(values.dtype) or values.isna().any():
+            values = self.written(column).reindex(values.index)
+        names = values.str.strip()
+        self.frame = self.frame.assign(**{column: names.where(names != "")})
 
 
 def load_table(source: str | Path | pd.DataFrame) -> Table:
@@ -59,10 +76,7 @@ def load_table(source: str | Path | pd.DataFrame) -> Table:
     if path.suffix.lower() in _PARQUET_ENDINGS:
         return Table(_from_parquet(content, path), path.name)
     notes: list[str] = []
-    table = _from_csv(_decode(content, path, notes), path, notes)
-    if len(table) == 0:
-        raise UserError(f"{path} has a header and no rows; give a file with readings.")
-    return Table(table, path.name, notes)
+    return _from_csv(_decode(content, path, notes), path, notes)
 
 
 def _from_frame(frame: pd.DataFrame) -> pd.DataFrame:
@@ -96,7 +110,7 @@ def _decode(content: bytes, path: Path, notes: list[str]) -> str:
     if content[:2] == b"\x1f\x8b":
         try:
             content = gzip.decompress(content)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise UserError(f"{path} is a damaged gzip file; download or compress it again.") from error
     for signature, what in _SIGNATURES:
         if content.startswith(signature):
@@ -141,7 +155,7 @@ def _separator(lines: list[str]) -> str:
     return max((",", ";", "\t", "|"), key=unquoted[0].count) if unquoted else ","
 
 
-def _from_csv(text: str, path: Path, notes: list[str]) -> pd.DataFrame:
+def _from_csv(text: str, path: Path, notes: list[str]) -> Table:
     lines = text.split("\n", 64)[:64]
     skipped = 0
     while skipped < len(lines) and (not lines[skipped].strip() or lines[skipped].startswith("#")):
@@ -155,16 +169,7 @@ def _from_csv(text: str, path: Path, notes: list[str]) -> pd.DataFrame:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            table = pd.read_csv(
-                io.StringIO(text),
-                sep=separator,
-                skiprows=skipped,
-                index_col=False,
-                skip_blank_lines=False,
-                skipinitialspace=True,
-                na_values=_MISSING,
-                low_memory=False,
-            )
+            table = _parsed(text, separator, skipped, na_values=_MISSING, low_memory=False)
     except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError) as error:
         found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
         if found:
@@ -175,12 +180,34 @@ def _from_csv(text: str, path: Path, notes: list[str]) -> pd.DataFrame:
             raise UserError(f"{path} has rows that are longer than its header; mend the header.") from error
         raise UserError(f"{path} cannot be read as a table ({str(error).strip()}); export it again.") from error
     table.columns = [str(column).strip() for column in table.columns]
-    _refuse_repeated_columns(_header(head[0], separator), str(path))
-    table.index = pd.RangeIndex(skipped + 2, skipped + 2 + len(table))
-    _refuse_headless(list(table.columns), path)
+    _refuse_repeated_columns(_header("\n".join(lines[skipped:]), separator), str(path))
+    names = list(table.columns)
+    _refuse_headless(names, path)
     nameless = [name for name in table.columns if name.startswith("Unnamed: ") and table[name].isna().all()]
     table = table.drop(columns=nameless).dropna(how="all")
-    return _decimal_commas(_without_row_numbers(table, notes), notes)
+    if len(table) == 0:
+        raise UserError(f"{path} has a header and no rows; give a file with readings.")
+    table = _decimal_commas(_without_row_numbers(table, notes), notes)
+
+    def written(column: str) -> pd.Series:
+        place = names.index(column)
+        return _parsed(text, separator, skipped, usecols=[place], dtype=str, keep_default_na=False).iloc[:, 0]
+
+    return Table(table, path.name, notes, written)
+
+
+def _parsed(text: str, separator: str, skipped: int, **more: Any) -> pd.DataFrame:
+    """The table, or some columns of it, by the number of the row."""
+    table = pd.read_csv(
+        io.StringIO(text),
+        sep=separator,
+        skiprows=skipped,
+        index_col=False,
+        skip_blank_lines=False,
+        skipinitialspace=True,
+        **more,
+    )
+    return table.set_axis(pd.RangeIndex(skipped + 2, skipped + 2 + len(table)), axis=0)
 
 
 def _refuse_headless(columns: list[str], path: Path) -> None:
@@ -192,10 +219,10 @@ def _refuse_headless(columns: list[str], path: Path) -> None:
         )
 
 
-def _header(line: str, separator: str) -> list[str]:
-    return (
-        [name.strip().strip('"') for name in re.split(separator.replace("|", r"\|"), line)] if '"' not in line else []
-    )
+def _header(text: str, separator: str) -> list[str]:
+    """The names as they stand in the file: pandas renames one that appears again."""
+    rows = csv.reader(re.split(r"[\r\n]+", text), delimiter=separator, skipinitialspace=True)
+    return [name.strip() for name in next(rows)]
 
 
 def _refuse_repeated_columns(columns: list[str], where: str) -> None:
@@ -218,21 +245,18 @@ def _without_row_numbers(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 
 
 def _decimal_commas(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Columns of text such as "1,5" or "1.234,5" become numbers."""
+    """Columns of text such as "1,5" or "1.234,5" become numbers, if no value of theirs can be meant in another way."""
     changed = []
     for column in table.columns:
         if pd.api.types.is_numeric_dtype(table[column].dtype):
             continue
         texts = table[column].dropna().astype(str).str.strip()
-        if texts.head(50).str.fullmatch(r"[-+]?(\d+|\d{1,3}(\.\d{3})*),\d+|[-+]?\d+").all() and (
-            texts.str.contains(",", regex=False).any()
-        ):
-            plain = texts.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
-            numbers = pd.to_numeric(plain, errors="coerce")
-            if numbers.isna().any():
-                continue  # the reader of numbers names the culprit
-            table[column] = numbers.reindex(table.index)
-            changed.append(column)
+        commas = texts[texts.str.contains(",", regex=False)]
+        if len(commas) == 0 or not texts.str.fullmatch(_DECIMAL_COMMA).all() or commas.str.fullmatch(_THOUSANDS).all():
+            continue  # the reader of numbers names the culprit
+        plain = texts.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+        table[column] = pd.to_numeric(plain).reindex(table.index)
+        changed.append(column)
     if changed:
         notes.append(f"The decimal comma was understood in {', '.join(changed)}.")
     return table

@@ -1,18 +1,22 @@
 """Draws become tables on the user's own time line."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from tamedit.data import stamps
 from tamedit.data.calendar import CALENDAR_NAMES
-from tamedit.data.columns import numbers
+from tamedit.data.columns import find_time, numbers
 from tamedit.data.grid import DAYS_A_MONTH
 from tamedit.data.series import Series
+from tamedit.data.tables import Table, load_table
 from tamedit.errors import UserError
 from tamedit.streams import step_generator
 
+Future: TypeAlias = str | Path | pd.DataFrame
 QUANTILES = (0.05, 0.25, 0.75, 0.95)
 
 
@@ -28,11 +32,7 @@ def table(
     drawn_cells (T, K) marks them, drawn (S, M) holds their samples. A quantile of an observed cell is its value. Quantiles
     are at position p (S + 1) of the sorted samples, so that few samples do not make the intervals too narrow.
     """
-    made = (
-        {"sample"} if all_samples else {_quantile_name(name, level) for name in series.targets for level in QUANTILES}
-    )
-    if clash := made & {*series.targets, series.time_name, series.id_name}:
-        raise UserError(f"The column {min(clash)!r} has the name of a column of the answer; rename it.")
+    check_names(series, all_samples)
     rows = slice(None) if only_rows is None else only_rows
     tables = []
     if all_samples:
@@ -52,6 +52,23 @@ def table(
     return pd.concat(tables, ignore_index=True) if numbered else pd.concat(tables)
 
 
+def check_names(series: Series, all_samples: bool) -> None:
+    """Refuse names that the answer needs for columns of its own."""
+    made = (
+        {"sample"} if all_samples else {_quantile_name(name, level) for name in series.targets for level in QUANTILES}
+    )
+    if clash := made & {*series.targets, series.time_name, series.id_name}:
+        raise UserError(f"The column {min(clash)!r} has the name of a column of the answer; rename it.")
+
+
+def check_window_names(targets: tuple[str, ...]) -> None:
+    """The same for a table of generated windows, whose names are the model's."""
+    if clash := {"sample", "time"} & {*targets}:
+        raise UserError(
+            f"The target {min(clash)!r} has the name of a column of the answer; rename it in the data and train again."
+        )
+
+
 def _quantile_name(target: str, level: float) -> str:
     return f"{target}_q{round(100 * level):02d}"
 
@@ -62,7 +79,7 @@ def _with(values: np.ndarray, cells: np.ndarray, new: np.ndarray) -> np.ndarray:
     return changed
 
 
-def extended(series: Series, horizon: int, future: pd.DataFrame | None) -> tuple[Series, np.ndarray]:
+def extended(series: Series, horizon: int, future: Future | None) -> tuple[Series, np.ndarray]:
     """The series with `horizon` empty rows after each meter, and where they are, (T, K)."""
     known = _future_covariates(series, horizon, future)  # (M, H, V)
     values, covariates, times, ahead = [], [], [], []
@@ -82,46 +99,65 @@ def extended(series: Series, horizon: int, future: pd.DataFrame | None) -> tuple
     return longer, np.repeat(np.concatenate(ahead)[:, None], len(series.targets), axis=1)
 
 
-def _future_covariates(series: Series, horizon: int, future: pd.DataFrame | None) -> np.ndarray:
+def _future_covariates(series: Series, horizon: int, future: Future | None) -> np.ndarray:
     """(M, H, V) known covariates of the rows ahead, matched by stamp (and meter) if the table has stamps, else by order."""
     names = list(series.covariate_names)
     if not names:
         return np.zeros((len(series.meters), horizon, 0), np.float32)
-    if future is None or not set(names) <= set(future.columns):
+    given = None if future is None else _future_table(series, future)
+    if given is None or not set(names) <= set(given.frame.columns):
         raise UserError(
             f"The model knows the covariates {', '.join(names)}; give their next {horizon} rows as a table "
             "(future=…, or --future FILE on the command line)."
         )
-    known = np.stack([numbers(future[name], "the future table") for name in names], axis=1)  # (F, V)
-    clock = _stamps_of(series, future)
+    clock = _stamps_of(series, given)
+    frame = given.frame
+    known = np.stack([numbers(frame[name], given.where) for name in names], axis=1)  # (F, V)
     ahead = []
     for meter, meter_name in enumerate(series.meters):
-        rows = np.arange(len(future))
-        if series.layout == "long" and series.id_name in future.columns:
-            rows = np.flatnonzero(future[series.id_name].astype(str).to_numpy() == meter_name)
+        of_meter = f" of meter {meter_name!r}" if meter_name else ""
+        rows = np.arange(len(frame))
+        if series.layout == "long" and series.id_name in frame.columns:
+            rows = np.flatnonzero(frame[series.id_name].astype(str).to_numpy() == meter_name)
         if clock is not None:
             rows = rows[~clock[rows].duplicated()]
             found = clock[rows].get_indexer(series.future(horizon, meter))
             rows = np.where(found >= 0, np.append(rows, -1)[found], -1)
-        short = len(rows) < horizon or (rows[:horizon] < 0).any()
-        if short or not np.isfinite(known[rows[:horizon]]).all():
-            of_meter = f" of meter {meter_name!r}" if meter_name else ""
+        elif len(rows) != horizon:
+            raise UserError(
+                f"{given.where[0].upper()}{given.where[1:]} has no time stamps, and {len(rows)} rows{of_meter} where "
+                f"{horizon} steps are to be forecast; add the column {series.time_name!r}, or give just these rows in order."
+            )
+        if (rows < 0).any() or not np.isfinite(known[rows]).all():
             raise UserError(
                 f"The future covariates {', '.join(names)} must have a value at each of the {horizon} steps from "
                 f"{series.future(1, meter)[0]} on{of_meter}; complete the table."
             )
-        ahead.append(known[rows[:horizon]])
+        ahead.append(known[rows])
     return np.stack(ahead)
 
 
-def _stamps_of(series: Series, future: pd.DataFrame) -> pd.DatetimeIndex | None:
+def _future_table(series: Series, future: Future) -> Table:
+    """The table of future covariates; stamps in its index become a column."""
+    if isinstance(future, pd.DataFrame):
+        if future.index.name in future.columns:
+            future = future.reset_index(drop=True)
+        elif series.time_name not in future.columns and stamps.looks_like_time(future.index.to_series()):
+            future = future.rename_axis(series.time_name)
+        return replace(load_table(future), where="the future table")
+    given = load_table(future)
+    if series.layout == "long" and series.id_name in given.frame.columns:
+        given.keep_names(series.id_name)
+    return given
+
+
+def _stamps_of(series: Series, future: Table) -> pd.DatetimeIndex | None:
     """The stamps of a table of future covariates, on the series' clock; None if it has none."""
-    if series.time_name in future.columns:
-        given = stamps.parse(future[series.time_name], "the future table", [])
-    elif isinstance(future.index, pd.DatetimeIndex):
-        given = future.index
-    else:
+    others = (*series.covariate_names, *series.targets, series.id_name)
+    name = series.time_name if series.time_name in future.frame.columns else find_time(future, others)
+    if name is None:
         return None
+    given = stamps.parse(future.frame[name], future.where, future.notes)
     zone = series.times.tz
     if zone is None:
         return given.tz_localize(None)

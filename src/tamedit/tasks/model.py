@@ -62,6 +62,7 @@ class Model:
     ) -> pd.DataFrame:
         """Fill every missing cell. Observed cells are kept exactly; `reading` goes to `tamedit.read`."""
         series = self.read(data, **reading)
+        frames.check_names(series, all_samples)
         missing = np.isnan(series.values)
         drawn = self._draw_missing(series, missing, samples, seed, sampler)
         return frames.table(series, missing, drawn, all_samples)
@@ -74,14 +75,19 @@ class Model:
         samples: int = 100,
         all_samples: bool = False,
         seed: int = 0,
-        future: pd.DataFrame | None = None,
+        future: frames.Future | None = None,
         sampler: SamplerConfig | None = None,
         **reading: Any,
     ) -> pd.DataFrame:
-        """The next `horizon` steps of every meter. `future`: the known covariates of these steps, if the model has any."""
+        """The next `horizon` steps of every meter.
+
+        `future`, a table or a path: the known covariates of these steps, if the model has any. They are found by their time
+        stamps; a table without stamps must hold these steps alone, in order.
+        """
         if horizon < 1:
             raise UserError(f"horizon={horizon} must be at least 1; give the number of steps to forecast.")
         series = self.read(data, **reading)
+        frames.check_names(series, all_samples)
         recent = series.between(series.lengths - self.spec.network.length, series.lengths)
         silent = np.add.reduceat(np.isfinite(recent.values).astype(np.int64), recent.offsets[:-1]) == 0  # (M, K)
         if silent.any():
@@ -110,6 +116,7 @@ class Model:
         """
         if count < 1:
             raise UserError(f"count={count} must be at least 1; give the number of windows to generate.")
+        frames.check_window_names(self.spec.targets)
         if self.scaling.origin == "none":
             raise UserError(
                 "This model has no level and scale to generate in; train it with --typical-level and --typical-scale (public "
