@@ -11,7 +11,7 @@ from tamedit.experiments.cells import Cell, Public
 from tamedit.experiments.measures import Runs, metric
 from tamedit.experiments.render import markdown
 from tamedit.experiments.results import Result, save
-from tamedit.experiments.utility import all_cells, nonprivate, private, untuned, utility_cells
+from tamedit.experiments.utility import FREE, HARDER, all_cells, nonprivate, private, untuned, utility_cells
 from tamedit.experiments.utility_document import NOTES, PAGE, utility_text, write_utility
 from tamedit.experiments.utility_figure import draw_curve
 from tamedit.experiments.utility_homes import homes_table
@@ -173,25 +173,27 @@ def test_the_committed_page_is_what_the_committed_results_say() -> None:
 
 
 def test_the_readme_shows_the_committed_results() -> None:
-    """CRPS of imputation and forecasts, by row."""
+    """CRPS of imputation and forecasts, and the number of runs, by row."""
     shown = {
-        "a model of simulated homes, no private data": untuned("ideal", "aware"),
-        "a model of one public household, no private data": untuned("ideal", "aware", public="household"),
-        "from random weights at ε = 8, a home-week": private("ideal", "aware", 8, public=""),
+        "free: the fill with a Gaussian around it": (untuned("ideal", "aware"), FREE),
+        "free: draws from the same hour": (untuned("ideal", "aware"), HARDER),
+        "a model of simulated homes, no private data": (untuned("ideal", "aware"), "model"),
+        "a model of one public household, no private data": (untuned("ideal", "aware", public="household"), "model"),
+        "from random weights at ε = 8, a home-week": (private("ideal", "aware", 8, public=""), "model"),
     }
     runs = Runs.load(ROOT / "results" / "laptop", all_cells(), "laptop")
-    rows = re.findall(r"^\| (.*) \| (0\.\d{3}) \| (0\.\d{3}) \|$", (ROOT / "README.md").read_text("utf-8"), re.M)
-    assert {name for name, *_ in rows} > set(shown)
+    text = (ROOT / "README.md").read_text("utf-8")
+    rows = re.findall(r"^\| (.*) \| (0\.\d{3}) \| (0\.\d{3}) \| (\d) \|$", text, re.M)
+    assert len(rows) >= 8
     beginning: Public = "simulated"
-    for name, *numbers in rows:
+    for name, *numbers, count in rows:
         beginning = "household" if "public household" in name else beginning
         same = {
-            "the same, tuned at ε = 8, a home-week": private("ideal", "aware", 8, public=beginning),
-            "the same, tuned without privacy": nonprivate("ideal", "aware", public=beginning),
-            "best guess that costs nothing": untuned("ideal", "aware"),
+            "the same, tuned at ε = 8, a home-week": (private("ideal", "aware", 8, public=beginning), "model"),
+            "the same, tuned without privacy": (nonprivate("ideal", "aware", public=beginning), "model"),
         }
-        cell = {**shown, **same}[name]
-        method = "free_probabilistic" if name.startswith("best guess") else "model"
+        cell, method = {**shown, **same}[name]
         for task, number in zip(("imputation", "forecast"), numbers, strict=True):
             values = runs.values(cell, metric(task, "CRPS", method)).values()
             assert number == f"{fmean(values):.3f}", (name, task)
+            assert int(count) == len(values), name
