@@ -52,6 +52,7 @@ def test_a_row_says_its_unit_and_what_it_costs_for_others(whole: Runs) -> None:
         "| seasonal mean (free)",
         "| free fill (free)",
         "| free fill + Gaussian (free)",
+        "| draws from the same hour (free)",
     ]
     heavy = markdown(run_table(utility_cells("heavy")[:12], whole, "ideal-heavy"), whole)
     assert "| vanilla | paper's | random weights | 1,876 a window, σ = 0.1 | 1,876 / 26,635 / – |" in heavy
@@ -80,7 +81,7 @@ def test_the_whole_page(whole: Runs) -> None:
     assert (
         "- `ideal`, 16 pairs: 16 better.\n- `fleet`, 16 pairs: 16 better.\n- `ideal-heavy`, 6 pairs: 6 better." in text
     )
-    assert "| aware | anchored | public model | 8 a home-week | 93 ± 0 % | 92 ± 0 % | 3 |" in text
+    assert "| aware | anchored | public model | 8 a home-week | 93 ± 0 % | 92 ± 0 % | 93 ± 0 % | 92 ± 0 % | 3 |" in text
     assert "Not to be compared" not in text
     assert utility_text(whole, "laptop", "This did not help.") == text
 
