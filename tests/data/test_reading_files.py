@@ -289,6 +289,25 @@ def test_constant_series_is_allowed_and_noted(tmp_path: Path) -> None:
     assert series.period == 7
 
 
+def test_lost_digits_are_noted(tmp_path: Path) -> None:
+    """A counter far from 0 loses its steps; voltages, money and powers of two do not."""
+    times = pd.date_range("2024-01-01", periods=200, freq="h", name="time")
+    steps = np.random.default_rng(0).random(200).round(3).cumsum()
+    frame = pd.DataFrame(
+        {"counter": 54_321_000 + steps, "volt": 230 + steps % 9, "cents": (1e4 * steps).round(2)}, times
+    )
+    frame["exact"] = 2.0**30 + 128 * np.arange(200)
+    frame["constant"] = 0.1
+    frame.to_csv(tmp_path / "meter.csv")
+    expected = "single precision keeps about seven digits; subtract an offset from them to keep more."
+    for source in (frame, tmp_path / "meter.csv"):
+        noted = [note for note in read(source).notes if "single precision" in note]
+        assert noted == [f"The readings of column 'counter' were rounded: {expected}"]
+    noted = [note for note in read(frame.to_numpy()).notes if "single precision" in note]
+    assert noted == [f"The readings of channel 'channel_1' were rounded: {expected}"]
+    assert any("'counter'" in note for note in read(frame, targets=["volt"], covariates=["counter"]).notes)
+
+
 def test_arrays() -> None:
     panel = np.arange(24, dtype=np.float64).reshape(2, 4, 3)
     panel[0, 1, 2] = np.nan

@@ -17,7 +17,7 @@ AllSamples = Annotated[bool, typer.Option("--all-samples", help="Write every sam
 
 
 def _write(table: Any, out: Path) -> None:
-    """As CSV, numbers are the shortest texts that read back as the same float32, so that observed cells stay as they were."""
+    """As CSV, numbers are the shortest texts that read back as the same float32: observed cells stay, to single precision."""
     from tamedit.files import write_with
 
     keep_index = table.index.name is not None
@@ -55,7 +55,10 @@ def impute(
     device: options.Device = "auto",
     as_json: options.AsJson = False,
 ) -> None:
-    """Fill every gap of a table: the median, with 5, 25, 75 and 95 % quantiles beside it."""
+    """Fill every gap of a table: the median, with 5, 25, 75 and 95 % quantiles beside it.
+
+    Observed cells are kept, to single precision.
+    """
     _check_out(out, file)
     from tamedit.tasks.model import Model
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tamedit.data import grid, stamps
-from tamedit.data.columns import Roles, Wanted, find_roles, numbers
+from tamedit.data.columns import Roles, Wanted, find_roles, loses_digits, numbers, too_fine
 from tamedit.data.tables import Table, load_table
 from tamedit.errors import UserError
 
@@ -55,13 +55,14 @@ def from_array(array: np.ndarray, targets: Sequence[str] | None = None) -> Parts
         notes=(),
     )
     several = array.ndim == 3
+    rounded = [too_fine(f"channel {name!r}") for k, name in enumerate(names) if loses_digits(panel[:, :, k])]
     return Parts(
         values=panel.reshape(count * length, channels).astype(np.float32),
         covariates=np.zeros((count * length, 0), np.float32),
         grid=made_up,
         meters=tuple(str(i) for i in range(count)) if several else ("",),
         targets=names,
-        notes=("An array has no time stamps: hours from 2000-01-01 on were made up.",),
+        notes=("An array has no time stamps: hours from 2000-01-01 on were made up.", *rounded),
         layout="long" if several else "wide",
     )
 
@@ -73,7 +74,7 @@ def from_table(source: str | Path | pd.DataFrame, wanted: Wanted) -> Parts:
     if roles.id is not None:
         table.keep_names(roles.id)
     readings = _ordered(table, roles, wanted.timezone)
-    raw = {name: numbers(table.frame[name], table.where) for name in (*roles.targets, *roles.covariates)}
+    raw = {name: numbers(table.frame[name], table.where, table.notes) for name in (*roles.targets, *roles.covariates)}
     built = grid.build(readings, wanted.frequency)
     table.notes += built.notes
     parts = Parts(

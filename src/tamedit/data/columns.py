@@ -77,8 +77,8 @@ def find_roles(table: Table, wanted: Wanted) -> Roles:
     return Roles(time, id, targets, wanted.covariates)
 
 
-def numbers(column: pd.Series, where: str) -> np.ndarray:
-    """A column as float32; text and infinities are refused with their row."""
+def numbers(column: pd.Series, where: str, notes: list[str] | None = None) -> np.ndarray:
+    """A column as float32; text and infinities are refused with their row, and lost digits are noted."""
     if pd.api.types.is_datetime64_any_dtype(column.dtype) or pd.api.types.is_complex_dtype(column.dtype):
         what = "complex numbers" if pd.api.types.is_complex_dtype(column.dtype) else "times"
         raise UserError(
@@ -106,7 +106,25 @@ def numbers(column: pd.Series, where: str) -> np.ndarray:
             f"Row {column.index[first]}, column {column.name!r} of {where} is infinite ({column.iloc[first]}); correct "
             "it, or leave it empty if it is missing."
         )
+    if notes is not None and loses_digits(values):
+        notes.append(too_fine(f"column {column.name!r}"))
     return values.astype(np.float32)
+
+
+def loses_digits(values: np.ndarray) -> bool:
+    """Whether float32 moves a value by more than a millionth of the distance from the smallest to the largest."""
+    known = values[np.isfinite(values)].astype(np.float64)
+    if len(known) == 0:
+        return False
+    return bool(np.abs(known - known.astype(np.float32)).max() > 1e-6 * np.ptp(known) > 0)
+
+
+def too_fine(what: str) -> str:
+    """The note about readings that lose digits."""
+    return (
+        f"The readings of {what} were rounded: single precision keeps about seven digits; subtract an offset from them to "
+        "keep more."
+    )
 
 
 def find_time(table: Table, named: Sequence[str]) -> str | None:

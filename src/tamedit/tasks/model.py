@@ -60,7 +60,7 @@ class Model:
         sampler: SamplerConfig | None = None,
         **reading: Any,
     ) -> pd.DataFrame:
-        """Fill every missing cell. Observed cells are kept exactly; `reading` goes to `tamedit.read`."""
+        """Fill every missing cell. Observed cells are kept, to single precision; `reading` goes to `tamedit.read`."""
         series = self.read(data, **reading)
         frames.check_names(series, all_samples)
         missing = np.isnan(series.values)
