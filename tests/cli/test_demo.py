@@ -39,6 +39,7 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert "forecast: last 24 steps hidden" in said
     assert "-differentially private" in said
     assert "Protected unit: one week of one meter" in said
+    assert said.splitlines()[-1].endswith("--init simulated")
     for name in ("gap_fills.png", "forecasts.png"):
         assert (out / name).read_bytes().startswith(PNG)
     json.loads((out / "evaluation.json").read_text())
