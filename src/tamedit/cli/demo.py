@@ -25,6 +25,6 @@ def demo(
     for path in run_demo(out, scale, seed, non_negative):
         typer.echo(f"wrote {path}")
     typer.echo(
-        "This model began from random weights, which a few private steps take past some free guesses and not past all; hourly meters "
-        "do better from a public model: tamedit train FILE --out RUN --epsilon 8 --init simulated"
+        "This model began from random weights, which a few private steps take past some free guesses and not past all; hourly "
+        "meters do better from a public model: tamedit train FILE --out RUN --epsilon 8 --init simulated"
     )
