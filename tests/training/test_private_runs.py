@@ -20,6 +20,7 @@ from tamedit.data.series import Series, read
 from tamedit.data.simulate import simulate
 from tamedit.data.split import split_by_time
 from tamedit.errors import UserError
+from tamedit.privacy import statistics
 from tamedit.privacy.record import read as read_ledger
 from tamedit.privacy.request import Privacy
 from tamedit.training import fit as fitting
@@ -29,7 +30,7 @@ from tamedit.training.fit import train
 from tamedit.training.folder import DataFacts
 from tamedit.training.layout import CLOCK_CHANGES
 from tamedit.training.loop import CHECKPOINT, Outcome
-from tamedit.training.recipe import make_config
+from tamedit.training.recipe import Measured, make_config
 from tamedit.windows.examples import Examples
 
 FACTS = DataFacts(typical_level=(0.35,), typical_scale=(0.35,))
@@ -326,3 +327,33 @@ def test_windows_begin_at_every_hour(fleet: Series) -> None:
     assert whole.crop is None, "crops of a whole meter begin everywhere anyway"
     paper = make_config(fleet, "homes", window=168, anchor="none")
     assert (paper.stride, paper.crop) == (6, None)
+
+
+def test_secure_runs_release_statistics_with_secure_noise(
+    fleet: Series, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(statistics, "secure_normals", lambda count: asked.append(count) or np.zeros(count))
+    facts = DataFacts(lower=(0.0,), upper=(2.0,))
+    for secure in (False, True):
+        wanted = Privacy(epsilon=12.0, unit="day", statistics_noise=2.0, secure=secure)
+        config = make_config(fleet, "simulated", scale="smoke", steps=1, window=48, size="tiny", privacy=wanted)
+        train(split_by_time(fleet), config, tmp_path / str(secure), facts=facts, speed=SPEED)
+        assert asked == ([2, 1] if secure else [])
+
+
+def test_where_the_bounds_were_measured_stands_in_the_statement(fleet: Series, tmp_path: Path) -> None:
+    config = make_config(
+        fleet, "simulated", scale="smoke", steps=1, window=48, privacy=Privacy(epsilon=6.0, unit="day")
+    )
+    measured = Measured(source="other.csv", origin="said to be public")
+    train(split_by_time(fleet), config.model_copy(update={"reference": measured}), tmp_path, facts=FACTS, speed=SPEED)
+    gaps = json.loads((tmp_path / "model.json").read_text())["privacy"]["not_covered"]
+    assert measured.sentence in gaps
+
+
+def test_held_covariates_reach_through_their_meter() -> None:
+    hours = pd.date_range("2024-01-01", periods=500, freq="h")
+    table = pd.DataFrame({"time": hours, "load": np.arange(500.0), "heat": 1.0})
+    assert read(table, covariates=["heat"]).reach == 0
+    assert read(table, covariates=["heat"], missing_covariates="hold").reach == 500, "whatever this table lacks"

@@ -13,7 +13,7 @@ from tamedit.training.artifact import load_model
 from tamedit.training.fit import train
 from tamedit.training.loop import Trainer
 from tamedit.training.recipe import make_config
-from tamedit.training.start import load_initial_run
+from tamedit.training.start import load_initial_run, origin_of
 
 SERIES = simulate(meters=6, hours=600, seed=8)
 PRIVACY = Privacy(noise_multiplier=1.0, unit="week", test_only=True)
@@ -115,6 +115,20 @@ def test_a_chain_keeps_its_weakest_link(smoke_run: Path, tmp_path: Path) -> None
     train(split_by_time(SERIES), config, tmp_path / "run", initial=initial)
     with pytest.raises(UserError, match="--init-is-public"):
         load_initial_run(tmp_path / "run", public=True, private=True)
+
+
+def test_a_model_is_no_more_public_than_what_it_began_from(smoke_run: Path) -> None:
+    begun = load_initial_run(smoke_run, public=True).start
+    for source, said, before, origin in (
+        ("etth1", False, None, "public"),
+        ("etth1", False, "said to be public", "said to be public"),
+        ("etth1", True, "not public", "not public"),
+        ("homes.csv", True, "public", "said to be public"),
+        ("homes.csv", False, "public", "not public"),
+    ):
+        start = before and begun.model_copy(update={"origin": before})
+        config = make_config(SERIES, "fleet", window=48).model_copy(update={"source": source, "start": start})
+        assert origin_of(config, said=said) == origin
 
 
 def test_another_form_is_refused(smoke_run: Path, tmp_path: Path) -> None:
