@@ -33,7 +33,6 @@ from torch.nn import functional as F
 
 from tamedit.data.calendar import network_covariates
 from tamedit.data.corrupt import corrupt
-from tamedit.data.scaling import RELATIVE_FLOOR
 from tamedit.data.series import Series
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.privacy.engine import Engine
@@ -114,7 +113,7 @@ def examples_of(series: Series, config: RunConfig, objective: Objective) -> Exam
     scaling, privacy = make_scaling(config, FACTS, series), config.privacy
     assert privacy is not None
     none = (0.0,) * len(scaling.floor)
-    relative = RELATIVE_FLOOR if objective.relative_floor else 0.0
+    relative = scaling.relative_floor if objective.relative_floor else none
     scaling = replace(scaling, floor=scaling.floor if objective.floor else none, relative_floor=relative)
     limit = config.examples.residual_limit if objective.limit else None
     seen = config.examples.model_copy(update={"residual_limit": limit})

@@ -119,6 +119,11 @@ def test_round_trip_through_json() -> None:
     assert Scaling.from_dict(json.loads(json.dumps(scaling.to_dict()))) == scaling
 
 
+def test_earlier_models_have_one_relative_floor() -> None:
+    earlier = instance().to_dict() | {"relative_floor": 0.1}
+    assert Scaling.from_dict(earlier) == instance()
+
+
 def test_bad_arguments() -> None:
     series = two_channels()
     with pytest.raises(UserError, match="needs a level and a scale"):

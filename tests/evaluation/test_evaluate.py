@@ -61,7 +61,7 @@ def test_every_method_at_every_task(model: Model, split: Split) -> None:
 
 def test_the_free_bar_is_the_same_for_every_floor(model: Model, split: Split) -> None:
     other = Model(model.network, model.spec)
-    other.scaling = replace(model.scaling, floor=(5.0,), relative_floor=2.0)
+    other.scaling = replace(model.scaling, floor=(5.0,), relative_floor=(2.0,))
     first, second = (evaluate(one, split, samples=4, windows=4, sampler=FAST) for one in (model, other))
     for task in ("imputation", "forecast"):
         assert first.of(task, "free_probabilistic") == second.of(task, "free_probabilistic")

@@ -38,7 +38,7 @@ def relative_norm(*, floor: bool, limit: bool) -> float:
     config = make_config(series, "simulated", window=HOURS)
     scaling = make_scaling(config, FACTS, series)
     if not floor:
-        scaling = replace(scaling, floor=(0.0,), relative_floor=0.0)
+        scaling = replace(scaling, floor=(0.0,), relative_floor=(0.0,))
     seen = config.examples if limit else config.examples.model_copy(update={"residual_limit": None})
     examples = Examples(cut_blocks(series, HOURS, None), task_config("block", 12), scaling, seen, seed=1)
     torch.manual_seed(0)

@@ -40,7 +40,7 @@ class Scaling:
     level: tuple[float, ...]  # the centre (public, nonprivate); for windows with nothing observed (instance)
     scale: tuple[float, ...]  # likewise
     floor: tuple[float, ...]  # instance: the scale never falls below it, in units of the data
-    relative_floor: float  # instance: nor below this share of |mean of the window's own observed cells|
+    relative_floor: tuple[float, ...]  # instance: nor below this share of |mean of the window's own observed cells|
     origin: Origin  # where level and scale came from ("private": with noise, charged to a ledger); "none" = 0 and 1
 
     def units(
@@ -65,7 +65,8 @@ class Scaling:
         deviation = torch.where(known, cells - mean, 0.0)
         variance = (deviation**2).sum(dim=1, keepdim=True) / number
         floor = (values.new_tensor(self.floor) + _TINY) / largest
-        own = largest * torch.sqrt(variance + floor**2 + (self.relative_floor * mean) ** 2)
+        relative = values.new_tensor(self.relative_floor)
+        own = largest * torch.sqrt(variance + floor**2 + (relative * mean) ** 2)
         own = own.clamp(min=_TINY)
         some = count > 0
         return torch.where(some, mean * largest, level), torch.where(some, own, scale)
@@ -85,10 +86,12 @@ class Scaling:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Scaling":
-        """The inverse of `to_dict`."""
+        """The inverse of `to_dict`; earlier models have one relative floor for all channels."""
         fields: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in plain.items()
         }
+        if isinstance(fields["relative_floor"], int | float):
+            fields["relative_floor"] = (float(fields["relative_floor"]),) * len(fields["level"])
         return cls(**fields)
 
 
@@ -99,11 +102,11 @@ def fit_scaling(
     level: Sequence[float] | float | None = None,
     scale: Sequence[float] | float | None = None,
     floor: Sequence[float] | float | None = None,
-    relative_floor: float = RELATIVE_FLOOR,
+    relative_floor: Sequence[float] | float = RELATIVE_FLOOR,
 ) -> Scaling:
     """A scaling for the targets of `train`; only mode "nonprivate" looks at its readings.
 
-    `level`, `scale` and `floor` are public facts: one number, or one a channel. Mode "public" needs the first two. In
+    `level`, `scale` and the floors are public facts: one number, or one a channel. Mode "public" needs the first two. In
     mode "instance" the floor is a hundredth of the public scale if that is given, and 0 if it is not.
     """
     if mode not in get_args(Mode):
@@ -112,9 +115,10 @@ def fit_scaling(
     given_level = _a_channel("level", level, channels)
     given_scale = _a_channel("scale", scale, channels, positive=True)
     given_floor = _a_channel("floor", floor, channels)
+    given_share = _a_channel("relative_floor", relative_floor, channels) or ()
     if (given_level is None) != (given_scale is None):
         raise UserError("A public level and a public scale belong together; give both or neither.")
-    if not math.isfinite(relative_floor) or relative_floor < 0 or min(given_floor or (0.0,)) < 0:
+    if min(given_share) < 0 or min(given_floor or (0.0,)) < 0:
         raise UserError(f"The floors must be 0 or above, not floor={floor} and relative_floor={relative_floor}.")
     origin: Origin = "none" if given_level is None else "public"
     if mode == "nonprivate":
@@ -133,7 +137,7 @@ def fit_scaling(
         level=given_level or (0.0,) * channels,
         scale=used_scale,
         floor=given_floor or tuple(0.01 * one for one in public_scale),
-        relative_floor=relative_floor,
+        relative_floor=given_share,
         origin=origin,
     )
 

@@ -43,7 +43,8 @@ def own_units(scaling: Scaling) -> Scaling:
 
     The reference scale stays, for windows in which nothing is observed.
     """
-    return replace(scaling, mode="instance", floor=(0.0,) * len(scaling.floor), relative_floor=0.0)
+    none = (0.0,) * len(scaling.floor)
+    return replace(scaling, mode="instance", floor=none, relative_floor=none)
 
 
 def free_probabilistic(

@@ -52,7 +52,7 @@ class ModelSpec(BaseModel):
         scaling = self.scaling_of()
         if scaling.mode not in get_args(Mode) or scaling.origin not in get_args(Origin):
             raise ValueError("the scaling is of an unknown kind")
-        by_channel = (scaling.level, scaling.scale, scaling.floor)
+        by_channel = (scaling.level, scaling.scale, scaling.floor, scaling.relative_floor)
         if any(len(numbers) != len(self.targets) for numbers in by_channel):
             raise ValueError("the scaling and the targets have different channels")
         if not all(math.isfinite(number) for numbers in by_channel for number in numbers) or min(scaling.scale) <= 0:

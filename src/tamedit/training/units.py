@@ -14,7 +14,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from tamedit.data.scaling import Mode, Scaling, fit_scaling
+from tamedit.data.scaling import RELATIVE_FLOOR, Mode, Scaling, fit_scaling
 from tamedit.data.series import Series
 from tamedit.data.sources import SOURCES
 from tamedit.errors import UserError
@@ -54,8 +54,25 @@ def _with_reference(
     """Instance units with this reference, or the reference itself for every window."""
     if config.scaling != "instance":
         return fixed
-    floor = tuple(FLOOR * one for one in scale)
-    return replace(fit_scaling("instance", train, level=level, scale=scale, floor=floor), origin=fixed.origin)
+    plain = fit_scaling("instance", train, level=level, scale=scale)
+    return replace(with_floors(plain), origin=fixed.origin)
+
+
+def with_floors(scaling: Scaling) -> Scaling:
+    """The floors of a window's scale where a reference (level, scale) of every channel is known:
+
+        floor = FLOOR · scale,    relative floor = min(RELATIVE_FLOOR, floor / |level|)
+
+    A share of a window's mean presumes that 0 means nothing, as it does for a load. Where the reference level is far from 0 in
+    units of its own scale (kelvin, hectopascal) zero is a convention: a tenth of 288 K would drown every daily cycle. So the
+    relative floor is never more than the floor itself at the reference level.
+    """
+    floor = tuple(FLOOR * one for one in scaling.scale)
+    shares = tuple(
+        min(RELATIVE_FLOOR, one / abs(level)) if level else RELATIVE_FLOOR
+        for one, level in zip(floor, scaling.level, strict=True)
+    )
+    return replace(scaling, floor=floor, relative_floor=shares)
 
 
 def private_scaling(
@@ -71,9 +88,8 @@ def private_scaling(
     if facts.lower is None or facts.upper is None or not len(facts.lower) == len(facts.upper) == channels:
         raise UserError(f"--lower and --upper must each give one number for each of the {channels} targets.")
     level, scale = budget.release(whole_examples(windows), facts.lower, facts.upper, STANDARDISATION)
-    floor = tuple(FLOOR * one for one in scale)
     mode: Mode = "instance" if config.scaling == "instance" else "public"
-    released = replace(scaling, mode=mode, level=tuple(level), scale=tuple(scale), floor=floor, origin="private")
+    released = with_floors(replace(scaling, mode=mode, level=tuple(level), scale=tuple(scale), origin="private"))
     if budget.world.first:
         write_text(place, json.dumps(released.to_dict(), indent=2) + "\n")
     budget.world.wait()
