@@ -9,10 +9,13 @@ import pandas as pd
 import pytest
 
 import tamedit as tame
+from tamedit.data.simulate import simulate
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
+from tamedit.privacy.request import Privacy
 from tamedit.tasks.frames import QUANTILES
 from tamedit.tasks.model import Model
+from tamedit.training.recipe import RunConfig
 
 FAST = SamplerConfig(steps=2)  # rough draws, and enough to see what matters here
 LEVELS = [f"q{round(100 * level):02d}" for level in QUANTILES]
@@ -358,12 +361,32 @@ def test_fit_says_what_it_does_not_know(tmp_path: Path) -> None:
         ({"anchor": "seasonall", "init": "simulated"}, "anchor='seasonall' is unknown"),
         ({"operator": "tan"}, "operator='tan' is unknown; choose tanh"),
         ({"typical_level": 2.0, "typical_scale": 1.0}, "typical_level=2.0 is not possible"),
+        ({"minutes": 5.0}, "only with privacy"),
+        ({"minutes": -1.0, "privacy": Privacy(epsilon=8.0)}, "0.1 or more"),
     ],
 )
 def test_fit_refuses_impossible_values_in_one_sentence(wrong: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence) as refused:
         tame.fit(meter(300), **({"scale": "smoke", "steps": 2, "window": 32} | wrong))
     assert "\n" not in str(refused.value)
+
+
+def test_fewer_minutes_mean_fewer_examples_of_a_private_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Planned(Exception):
+        pass
+
+    def examples_of(minutes: float | None) -> int:
+        def stop(split: object, config: RunConfig, *_: object, **__: object) -> None:
+            raise Planned(config.training.steps * config.training.batch_size)
+
+        monkeypatch.setattr("tamedit.tasks.fit.train", stop)
+        with pytest.raises(Planned) as planned:
+            tame.fit(
+                simulate(meters=20, hours=1000, seed=0), privacy=Privacy(epsilon=8.0, unit="week"), minutes=minutes
+            )
+        return planned.value.args[0]
+
+    assert examples_of(0.5) < examples_of(None)
 
 
 def test_generate_begins_at_any_kind_of_stamp(model: Model) -> None:

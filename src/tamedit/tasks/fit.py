@@ -1,5 +1,6 @@
 """Series in, model out: the Python face of training."""
 
+import math
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from tamedit.training.config import Speed
 from tamedit.training.fit import train
 from tamedit.training.folder import DataFacts
 from tamedit.training.loop import Progress
-from tamedit.training.proposal import recommended
+from tamedit.training.proposal import MINUTES, recommended
 from tamedit.training.public import SIMULATED, simulated_start
 from tamedit.training.recipe import REFERENCE, RunConfig, Scale, Tightness, check_choices, make_config
 from tamedit.training.start import Initial, load_initial_run
@@ -68,6 +69,7 @@ def fit(
     upper: tuple[float, ...] | None = None,
     privacy: Privacy | None = None,
     batch_size: int | None = None,
+    minutes: float | None = None,
     init: Initial | str | Path | None = None,
     private_bounds: bool = False,
     folder: str | Path | None = None,
@@ -92,6 +94,7 @@ def fit(
         lower, upper: public bounds of the readings; with them a private run estimates level and scale with noise instead, at
             the expense of its budget.
         privacy: train privately, `Privacy(epsilon=8, unit="day")`.
+        minutes: time that the plan of a private run may take on 2 cores, about.
         init: a run to begin from; `load_initial_run(run, tuning="low_rank", public=True)` to say more about it; or "simulated",
             a model of made-up homes that is trained first (minutes, and no privacy spent).
         private_bounds: set the bounds by magnitudes that the initial model shows on this data, measured with noise at the
@@ -114,6 +117,8 @@ def fit(
         series = frames.without_calendar(data if isinstance(data, Series) else read(data, **reading))
         split = split_by_time(series)
     check_choices(scale, anchor, operator)
+    if minutes is not None and (privacy is None or not 0.1 <= minutes < math.inf):
+        raise UserError(f"minutes={minutes} is the time of a private plan: 0.1 or more, and only with privacy=….")
     with tempfile.TemporaryDirectory() as temporary, _one_sentence():
         place = Path(folder) if folder is not None else Path(temporary) / "run"
         initial = _initial(init, place, series, privacy is not None, anchor, bounds, operator, speed, progress)
@@ -135,7 +140,8 @@ def fit(
             private_bounds=private_bounds,
         )
         given = {"steps": steps, "batch_size": batch_size, "size": size}
-        config = recommended(config, split.train, scale, [one for one, value in given.items() if value is not None])
+        named = [one for one, value in given.items() if value is not None]
+        config = recommended(config, split.train, scale, named, MINUTES if minutes is None else minutes)
         facts = DataFacts(
             reading=reading,
             non_negative=non_negative,
