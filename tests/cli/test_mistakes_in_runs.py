@@ -279,7 +279,7 @@ def test_more_than_the_machine_has(
 
 
 def test_a_seed_of_the_simulator_is_not_negative(mistake: Callable[..., str], tmp_path: Path) -> None:
-    assert "--seed -1" in mistake("data", "simulate", "--out", tmp_path / "x.csv", "--seed", -1, "--hours", 10)
+    assert "'--seed': -1" in mistake("data", "simulate", "--out", tmp_path / "x.csv", "--seed", -1, "--hours", 10)
     assert not (tmp_path / "x.csv").exists()
 
 

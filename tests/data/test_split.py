@@ -1,13 +1,17 @@
 """Splits share no row, keep the order of time, and are the ones that SPEC names."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamedit.data.catalogue import IDEAL_TEST
 from tamedit.data.series import Series, read
-from tamedit.data.split import Split, split_by_meter, split_by_rows, split_by_time
+from tamedit.data.sources import split as split_source
+from tamedit.data.split import Split, draw_meters, split_by_meter, split_by_rows, split_by_time
 from tamedit.errors import UserError
 
 
@@ -52,7 +56,7 @@ def test_by_rows_leaves_later_rows_out() -> None:
 
 def test_by_meter() -> None:
     series = fleet([20, 30, 40, 50, 60])
-    split = split_by_meter(series, test_meters=2, validation_share=0.1, seed=3)
+    split = split_by_meter(series, draw_meters(series, 2, seed=3), validation_share=0.1)
     assert len(split.test.meters) == 2
     assert not set(split.test.meters) & set(split.train.meters)
     assert split.validation.meters == split.train.meters
@@ -62,12 +66,28 @@ def test_by_meter() -> None:
     assert sorted(readings(split)) == list(range(200))
 
 
-def test_by_meter_depends_on_names_and_seed_only() -> None:
+def test_a_draw_depends_on_names_and_seed_only() -> None:
     series = fleet([10] * 30)
     backwards = series.select(range(29, -1, -1))
-    chosen = set(split_by_meter(series, 9, 0.2, seed=1).test.meters)
-    assert chosen == set(split_by_meter(backwards, 9, 0.2, seed=1).test.meters)
-    assert chosen != set(split_by_meter(series, 9, 0.2, seed=2).test.meters)
+    chosen = draw_meters(series, 9, seed=1)
+    assert len(chosen) == 9
+    assert chosen == draw_meters(backwards, 9, seed=1)
+    assert chosen != draw_meters(series, 9, seed=2)
+
+
+def test_a_meter_more_or_less_moves_no_other_home() -> None:
+    """Else two sets of homes that differ in one home would give training sets that differ in dozens."""
+    numbers = [int(name.removeprefix("ideal_home")) for name in IDEAL_TEST]
+    assert len(numbers) == 54
+    names = tuple(f"ideal_home{number:03d}" for number in range(40, 100))
+    homes = replace(fleet([10] * 60), meters=names)
+    everyone = split_source("ideal", homes)
+    for left in range(60):
+        others = split_source("ideal", homes.select([one for one in range(60) if one != left]))
+        for part in ("train", "validation", "test"):
+            with_it, without = set(getattr(everyone, part).meters), set(getattr(others, part).meters)
+            assert with_it - without <= {names[left]}
+            assert without <= with_it
 
 
 def test_bad_arguments() -> None:
@@ -77,7 +97,9 @@ def test_bad_arguments() -> None:
             split_by_time(series, shares)
     with pytest.raises(UserError, match="three whole numbers"):
         split_by_rows(series, (0, 1, 1))
-    with pytest.raises(UserError, match="test_meters=2 must lie between 1 and 1"):
-        split_by_meter(series, 2, 0.1)
+    with pytest.raises(UserError, match="2 meters for the test must be between 1 and 1"):
+        draw_meters(series, 2)
+    with pytest.raises(UserError, match="0 of the 2 meters are named"):
+        split_by_meter(series, ["nobody"], 0.1)
     with pytest.raises(UserError, match="validation_share"):
-        split_by_meter(series, 1, 1.0)
+        split_by_meter(series, series.meters[:1], 1.0)

@@ -76,6 +76,9 @@ def test_another_configuration_or_version_is_due_again(made: Path, monkeypatch: 
     assert agrees(found, config)
     longer = config.model_copy(update={"training": config.training.model_copy(update={"steps": 4})})
     assert not agrees(found, longer)
+    otherwise = found.config["training"] | {"decay": "cosine" if config.training.decay != "cosine" else "constant"}
+    other = found.model_copy(update={"config": found.config | {"training": otherwise}})
+    assert not agrees(other, config), "another value counts even where today's is the default"
     forgotten = {key: value for key, value in found.config.items() if key != "calendar"}
     assert agrees(found.model_copy(update={"config": forgotten}), config), "an option that came later has its default"
     monkeypatch.setattr(keeping, "NUMBERS_VERSION", keeping.NUMBERS_VERSION + 1)

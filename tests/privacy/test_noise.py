@@ -96,6 +96,34 @@ def test_a_test_run_resumes_with_the_same_noise() -> None:
     assert not np.array_equal(at(0, GaussianNoise(1.0)), at(0, GaussianNoise(1.0)))
 
 
+def reachable(released: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
+    """Whether some single-precision noise on this single-precision sum gives the released number exactly."""
+    nearest = (released.double() - total.double()).float()
+    found = total + nearest == released
+    for direction in (-torch.inf, torch.inf):
+        other = nearest
+        for _ in range(2):
+            other = torch.nextafter(other, torch.full_like(other, direction))
+            found |= total + other == released
+    return found
+
+
+def test_low_bits_of_secure_noise_rule_no_neighbour_out() -> None:
+    """Single noise on a single sum always gives a number that this sum can reach, and thousands that its neighbour cannot."""
+    generator = torch.Generator().manual_seed(0)
+    total = 0.03 * torch.randn(50_000, generator=generator)
+    unit = torch.randn(50_000, generator=generator)
+    neighbour = total + unit / unit.norm()
+    naive, secure = total.clone(), total.clone()
+    naive += torch.from_numpy(secure_normals(len(total))).float()
+    GaussianNoise(1.0, secure=True).add_([secure])
+    assert reachable(naive, total).all()
+    assert (~reachable(naive, neighbour)).sum() > 500
+    missed, missed_by_neighbour = int((~reachable(secure, total)).sum()), int((~reachable(secure, neighbour)).sum())
+    assert missed > 500  # the true sum is as impossible as its neighbour: neither can be told
+    assert abs(missed - missed_by_neighbour) < 5 * (missed + missed_by_neighbour) ** 0.5
+
+
 def test_secure_values_cross_chunks_and_dtypes() -> None:
     values = secure_normals((1 << 16) + 1001)
     assert values.shape == ((1 << 16) + 1001,)

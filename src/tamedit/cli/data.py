@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tamedit.cli import options
+
 if TYPE_CHECKING:
     from tamedit.data.series import Series
 
@@ -56,18 +58,15 @@ def simulate(
     out: Annotated[Path, typer.Option(help="CSV or Parquet file to write")],
     meters: Annotated[int, typer.Option(help="households", max=1_000_000)] = 1,
     hours: Annotated[int, typer.Option(help="hours of each", max=1_000_000)] = 23_136,
-    seed: Annotated[int, typer.Option(help="the same seed gives the same file")] = 0,
+    seed: Annotated[int, typer.Option(help="the same seed gives the same file", min=0)] = 0,
     start: Annotated[str, typer.Option(help="first day")] = "2023-01-01",
     variety: Annotated[float, typer.Option(help="how far homes differ beyond the usual (0.6: a lot)")] = 0.0,
     as_json: Json = False,
 ) -> None:
     """Make up the load of households: realistic, and nobody's."""
     from tamedit.data.simulate import simulate as simulate_series
-    from tamedit.errors import UserError
 
     _check_ending(out)
-    if seed < 0:
-        raise UserError(f"--seed {seed} is not possible; give 0 or a positive number.")
     series = simulate_series(meters=meters, hours=hours, start=start, seed=seed, variety=variety)
     _write(series, out)
     if as_json:
@@ -95,41 +94,18 @@ def convert(
 
 
 @app.command()
+@options.reads_a_table
 def describe(
-    source: Annotated[str, typer.Argument(help="a named data set, or a CSV or Parquet file")],
     *,
-    time: Annotated[str | None, typer.Option(help="column of time stamps")] = None,
-    id: Annotated[str | None, typer.Option(help="column of meters (long layout)")] = None,
-    targets: Annotated[str | None, typer.Option(help="columns of readings, separated by commas")] = None,
-    covariates: Annotated[str | None, typer.Option(help="columns known ahead, separated by commas")] = None,
-    frequency: Annotated[str | None, typer.Option(help="step between rows: 1h, 15min, 1D")] = None,
-    timezone: Annotated[str | None, typer.Option(help="such as Europe/London")] = None,
-    missing_covariates: Annotated[str, typer.Option(help="refuse, or hold the last known value")] = "refuse",
+    source: Annotated[str, typer.Argument(help="a named data set, or a CSV or Parquet file")],
+    reading: dict[str, Any],
     as_json: Json = False,
 ) -> None:
     """What a series holds: range, step, gaps, channels, and a small plot."""
     from tamedit.data.describe import describe as describe_series
-    from tamedit.data.series import read
-    from tamedit.data.sources import SOURCES, load
-    from tamedit.errors import UserError
+    from tamedit.data.sources import load_any
 
-    if missing_covariates not in ("refuse", "hold"):
-        raise UserError(f"--missing-covariates is refuse or hold, not {missing_covariates!r}.")
-    if source in SOURCES:
-        series = load(source)
-    else:
-        if "." not in source and not Path(source).exists():
-            raise UserError(f"There is no file and no data set {source!r}; the data sets are {', '.join(SOURCES)}.")
-        series = read(
-            source,
-            time=time,
-            id=id,
-            targets=None if targets is None else [name.strip() for name in targets.split(",")],
-            covariates=[] if covariates is None else [name.strip() for name in covariates.split(",")],
-            frequency=frequency,
-            timezone=timezone,
-            missing_covariates="hold" if missing_covariates == "hold" else "refuse",
-        )
+    series = load_any(source, **reading)
     facts = describe_series(series)
     if as_json:
         typer.echo(json.dumps(facts, indent=2, allow_nan=False))

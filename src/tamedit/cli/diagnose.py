@@ -72,6 +72,8 @@ def diagnose(
     given = [name for name, value in only_theory.items() if value is not None]
     if given and not theory:
         raise UserError(f"{given[0]} belongs to --theory; add --theory, or leave it out.")
+    if (public or not_public_anyway) and not bounds:
+        raise UserError("--public and --not-public-anyway belong to --bounds; add --bounds, or leave them out.")
     if bounds or theory:
         option = "--theory" if theory else "--bounds"
         if bounds and theory:
@@ -80,8 +82,8 @@ def diagnose(
             )
         if len(runs) > 1:
             raise UserError(f"{option} measures one run and {len(runs)} were named; name one.")
-        if theory and (out is not None or baseline is not None):
-            raise UserError("--out and --baseline belong to the comparison of runs; leave them out with --theory.")
+        if out is not None or baseline is not None:
+            raise UserError(f"--out and --baseline belong to the comparison of runs; leave them out with {option}.")
         if theory:
             from tamedit.cli.theory_table import explain
 

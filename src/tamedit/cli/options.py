@@ -27,7 +27,7 @@ MissingCovariates = Annotated[
 ]
 NonNegative = Annotated[bool, typer.Option("--non-negative", help="A public fact: readings cannot be negative.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of every random stream.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of every random stream.", min=0)]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
 
 
@@ -42,6 +42,14 @@ READING: dict[str, Any] = {
     "missing_covariates": MissingCovariates,
 }
 LISTS = ("targets", "covariates")
+
+
+def as_options(reading: dict[str, Any]) -> dict[str, str]:
+    """How a table is read, as it would be written on the command line."""
+    return {
+        f"--{name.replace('_', '-')}": ",".join(value) if name in LISTS else str(value)
+        for name, value in reading.items()
+    }
 
 
 def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,5 +1,6 @@
 """`tamedit plan`: how to spend a privacy budget, from public facts alone."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,8 +68,11 @@ def plan(
     asked = {"--epsilon": f"{epsilon:g}", "--delta": f"{delta:g}", "--unit": unit}
     asked |= {"--init": init} if init else {}
     asked |= {"--window": str(window)} if window else {}
+    asked |= options.as_options(reading)
     asked |= {"--minutes": f"{minutes * cores / CORES:g}"} if minutes * cores != MINUTES * CORES else {}
-    command = " ".join([source or "SOURCE", *(f"{name} {value}" for name, value in asked.items())])
+    command = " ".join(
+        [shlex.quote(source or "SOURCE"), *(f"{name} {shlex.quote(value)}" for name, value in asked.items())]
+    )
     show(found, unit, f"tamedit train {command} --out runs/private")
 
 

@@ -129,9 +129,11 @@ def train(
     as_json: options.AsJson = False,
 ) -> None:
     """Train a model that fills gaps, forecasts and generates; with --epsilon, privately."""
-    _refuse_idle(context, private=epsilon is not None or noise_multiplier is not None, begins=init is not None)
+    planned = epsilon is not None and noise_multiplier is None and layout == "blocks" and scale == "laptop"
+    private = epsilon is not None or noise_multiplier is not None
+    _refuse_idle(context, private=private, planned=planned, begins=init is not None)
     privacy = None
-    if epsilon is not None or noise_multiplier is not None:
+    if private:
         from tamedit.privacy.request import Privacy
 
         privacy = Privacy(
@@ -167,10 +169,11 @@ def train(
     from tamedit.training.fit import train as run
     from tamedit.training.folder import DataFacts, check_resumable
     from tamedit.training.proposal import recommended
-    from tamedit.training.recipe import REFERENCE, Reference, make_config
+    from tamedit.training.recipe import REFERENCE, Reference, check_beginning, make_config
 
-    series, split = load_split(source, private=privacy is not None, **reading)
-    magnitudes = None if reference is None else Reference.load(reference, anchor, private=privacy is not None)
+    check_beginning(init is not None, size, bounds, privacy, private_bounds)  # type: ignore[arg-type]
+    series, split = load_split(source, private=private, **reading)
+    magnitudes = None if reference is None else Reference.load(reference, anchor, private=private)
     speed = Speed(device=device, threads=threads, diagnose_every=diagnose_every)
     initial = None
     if init is not None:
@@ -183,7 +186,7 @@ def train(
             tuning=tune,  # type: ignore[arg-type]
             rank=rank,
             is_public=init_is_public,
-            private=privacy is not None,
+            private=private,
             anchor=anchor,  # type: ignore[arg-type]
             limits=tightened(magnitudes.magnitudes if magnitudes else REFERENCE[anchor], bounds),
             operator=operator,  # type: ignore[arg-type]
@@ -246,7 +249,7 @@ def train(
     )
 
 
-def _refuse_idle(context: typer.Context, private: bool, begins: bool) -> None:
+def _refuse_idle(context: typer.Context, private: bool, planned: bool, begins: bool) -> None:
     """An option that would have no effect is a mistake, and a wish for privacy must not be passed over in silence."""
     for option in context.command.params:
         source = context.get_parameter_source(option.name or "")
@@ -254,5 +257,7 @@ def _refuse_idle(context: typer.Context, private: bool, begins: bool) -> None:
             continue
         if not private and getattr(option, "rich_help_panel", None) == PRIVACY:
             raise UserError(f"{option.opts[0]} belongs to private training; add --epsilon, or leave it out.")
+        if not planned and option.name == "minutes":
+            raise UserError("--minutes is the time of a plan: --epsilon, in blocks, at the scale laptop; leave it out.")
         if not begins and option.name in ("tune", "rank", "init_is_public"):
             raise UserError(f"{option.opts[0]} belongs to --init; add --init, or leave it out.")

@@ -34,8 +34,8 @@ def from_array(array: np.ndarray, targets: Sequence[str] | None = None) -> Parts
     """(N, time, channels) becomes N meters; (time, channels) and (time,) one. The stamps are made up: hourly."""
     if array.ndim not in (1, 2, 3) or 0 in array.shape:
         raise UserError(f"An array must have the shape (N, time, channels) and hold readings, not {array.shape}.")
-    if not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
-        raise UserError(f"An array must hold numbers, not {array.dtype}.")
+    if (not np.issubdtype(array.dtype, np.number) and array.dtype != bool) or np.iscomplexobj(array):
+        raise UserError(f"An array must hold real numbers, not {array.dtype}.")
     panel = array.reshape((1,) * (array.ndim == 2) + array.shape) if array.ndim > 1 else array.reshape(1, -1, 1)
     count, length, channels = panel.shape
     names = tuple(targets) if targets is not None else tuple(f"channel_{k + 1}" for k in range(channels))

@@ -105,16 +105,14 @@ def parse_frequency(frequency: str, times: pd.DatetimeIndex) -> Step:
             f"The frequency {frequency!r} is not known; write a number and a unit, such as 1h, 15min, 1D or 1MS."
         ) from error
     start = pd.Timestamp("2001-01-31")
+    lengths = {one + offset - one for one in (start, pd.Timestamp("2001-02-03"))}
+    size = int(min(lengths) / pd.Timedelta(1, unit="us"))
+    if len(lengths) == 1 and size > 0:
+        return Step("wall" if times.tz is not None and size % MICROSECONDS_A_DAY == 0 else "elapsed", size)
     months = (start + 2 * offset).to_period("M").ordinal - (start + offset).to_period("M").ordinal
-    try:
-        size = int(pd.Timedelta(start + offset - start) / pd.Timedelta(1, unit="us")) if months == 0 else 0
-    except ValueError:
-        size = 0
-    if months:
+    if months > 0 and size > 0:
         return Step("months", months, month_ends=bool(times.is_month_end.all()))
-    if size <= 0 or pd.Timestamp("2001-02-03") + offset - pd.Timestamp("2001-02-03") != pd.Timedelta(size, unit="us"):
-        raise UserError(f"The frequency {frequency!r} has no fixed length; use 1h, 15min, 1D, 7D or 1MS.")
-    return Step("wall" if times.tz is not None and size % MICROSECONDS_A_DAY == 0 else "elapsed", size)
+    raise UserError(f"The frequency {frequency!r} has no fixed length; use 1h, 15min, 1D, 7D or 1MS.")
 
 
 def infer_step(readings: Readings) -> Step:

@@ -191,13 +191,20 @@ def read(
         raise UserError(
             f"missing_covariates={missing_covariates!r} (--missing-covariates) is not known; choose 'refuse' or 'hold'."
         )
+    named = value if value is not None else targets
+    names = (named,) if isinstance(named, str) else None if named is None else tuple(named)
     if isinstance(source, np.ndarray):
-        parts = assemble.from_array(source, targets)
+        columns = {"time": time, "id": id, "covariates": covariates, "frequency": frequency, "timezone": timezone}
+        if idle := [name for name, given in columns.items() if given]:
+            raise UserError(
+                f"{', '.join(idle)}: an array has no columns and its rows are taken for hours; give a table with stamps instead."
+            )
+        parts = assemble.from_array(source, names)
     else:
         wanted = Wanted(
             time=time,
             id=id,
-            targets=tuple(targets) if targets is not None else (value,) if value is not None else None,
+            targets=names,
             covariates=tuple(covariates),
             frequency=frequency,
             timezone=timezone,

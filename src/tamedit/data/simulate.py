@@ -62,7 +62,7 @@ def simulate(
     meter are multiplied by log-normal factors with this deviation of the logarithm (0: none), for a fleet that a model may be
     trained on before it meets homes that nobody has looked at. One meter comes in the wide layout, several in the long one.
     """
-    _check(meters, hours, spike_rate, negative_rate, outage_rate)
+    _check(meters, hours, seed, spike_rate, negative_rate, outage_rate)
     if not 0 <= variety <= 2:
         raise UserError(f"variety={variety} must lie between 0 and 2.")
     if outage_hours < 1:
@@ -95,9 +95,11 @@ def simulate(
     )
 
 
-def _check(meters: int, hours: int, *rates: float) -> None:
+def _check(meters: int, hours: int, seed: int, *rates: float) -> None:
     if meters < 1 or hours < 2:
         raise UserError(f"meters={meters} must be at least 1 and hours={hours} at least 2.")
+    if seed < 0:
+        raise UserError(f"seed={seed} must be 0 or above.")
     if any(not 0 <= rate <= 0.5 for rate in rates):
         raise UserError(f"Rates must lie between 0 and 0.5 an hour, not {rates}.")
 

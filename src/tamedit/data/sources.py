@@ -9,15 +9,16 @@ import hashlib
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from tamedit.data.catalogue import SOURCES, Source, source
+from tamedit.data.catalogue import IDEAL_TEST, SOURCES, Source, source
 from tamedit.data.clean import drop_negatives, replace_negatives
 from tamedit.data.convert import convert
 from tamedit.data.series import Series, read
 from tamedit.data.split import Split, split_by_meter, split_by_rows, split_by_time
 from tamedit.errors import UserError
 
-__all__ = ["SOURCES", "Source", "convert", "fetch", "find", "load", "place", "source", "split"]
+__all__ = ["SOURCES", "Source", "convert", "fetch", "find", "load", "load_any", "place", "source", "split"]
 
 
 def cache_folder() -> Path:
@@ -96,6 +97,22 @@ def load(name: str, *, private: bool = False) -> Series:
     return drop_negatives(series) if private else replace_negatives(series)
 
 
+def load_any(source: str, *, private: bool = False, **reading: Any) -> Series:
+    """A named data set, or the file of a table; `reading` goes to `read`."""
+    if source in SOURCES:
+        if reading:
+            raise UserError(
+                f"{', '.join(reading)} say how to read a file, and {source} is a named data set with columns of its own; leave "
+                "them out, or give the file's path."
+            )
+        return load(source, private=private)
+    if not Path(source).exists() and not Path(source).suffix:
+        raise UserError(
+            f"There is no file and no data set {source!r}; give a CSV or Parquet file, or one of {', '.join(SOURCES)}."
+        )
+    return read(source, **reading)
+
+
 def split(name: str, series: Series) -> Split:
     """The usual split: ETT 12/4/4 months, household 70/15/15 in time, ideal 54 of the homes for test."""
     if name == "etth1":
@@ -103,7 +120,7 @@ def split(name: str, series: Series) -> Split:
     if name == "ettm1":
         return split_by_rows(series, (34_560, 11_520, 11_520))
     if source(name).name == "ideal":
-        return split_by_meter(series, test_meters=max(1, round(len(series.meters) * 54 / 254)), validation_share=0.15)
+        return split_by_meter(series, IDEAL_TEST, validation_share=0.15)
     return split_by_time(series)
 
 

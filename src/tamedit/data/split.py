@@ -1,6 +1,6 @@
 """Chronological splits: what is learned from comes before what is tested on, or from other meters."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,21 +49,19 @@ def split_by_rows(series: Series, counts: Sequence[int] = (8640, 2880, 2880)) ->
     return _cut(series, *(np.full(len(series.meters), edge, dtype=np.int64) for edge in edges))
 
 
-def split_by_meter(series: Series, test_meters: int, validation_share: float, seed: int = 0) -> Split:
-    """Test on other meters: `test_meters` of them, drawn with `seed`, all their rows.
+def split_by_meter(series: Series, test: Collection[str], validation_share: float) -> Split:
+    """Test on other meters: all rows of those named in `test`.
 
-    The last `validation_share` of the rows of every other meter is for validation, what comes before for training. The
-    draw depends on the names of the meters and not on the order in which the file has them.
+    The last `validation_share` of the rows of every other meter is for validation, what comes before for training. Where a
+    meter goes depends on its own name alone, so that a meter more or less moves no other: a guarantee needs that.
     """
-    count = len(series.meters)
-    if not 0 < test_meters < count:
-        raise UserError(f"test_meters={test_meters} must lie between 1 and {count - 1}: the series has {count} meters.")
     if not 0 <= validation_share < 1:
         raise UserError(f"validation_share={validation_share} must be at least 0 and below 1.")
-    by_name = np.array(sorted(range(count), key=lambda meter: series.meters[meter]))
-    drawn = by_name[np.random.default_rng(seed).permutation(count)[:test_meters]]
-    chosen = np.zeros(count, dtype=bool)
-    chosen[drawn] = True
+    chosen = np.array([meter in test for meter in series.meters])
+    if chosen.all() or not chosen.any():
+        raise UserError(
+            f"{int(chosen.sum())} of the {len(chosen)} meters are named for the test; some must be, and not all."
+        )
     rest = series.select(np.flatnonzero(~chosen).tolist())
     edges = np.rint(rest.lengths * (1 - validation_share)).astype(np.int64)
     return Split(
@@ -71,6 +69,16 @@ def split_by_meter(series: Series, test_meters: int, validation_share: float, se
         validation=rest.between(edges, rest.lengths),
         test=series.select(np.flatnonzero(chosen).tolist()),
     )
+
+
+def draw_meters(series: Series, count: int, seed: int = 0) -> frozenset[str]:
+    """The names of `count` meters, whatever their order: for made-up homes, since all of them decide on every one."""
+    meters = len(series.meters)
+    if not 0 < count < meters:
+        raise UserError(f"{count} meters for the test must be between 1 and {meters - 1}: the series has {meters}.")
+    drawn = np.random.default_rng(seed).permutation(meters)[:count]
+    by_name = sorted(series.meters)
+    return frozenset(by_name[one] for one in drawn)
 
 
 def _cut(series: Series, first: np.ndarray, second: np.ndarray, third: np.ndarray) -> Split:

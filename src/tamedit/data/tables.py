@@ -30,6 +30,7 @@ _SIGNATURES = (
 )
 _PARQUET_ENDINGS = (".parquet", ".pq")
 _MISSING = ["?", "-", "--"]
+_HEAD = 1000  # lines in which the header is looked for, below remarks
 _DECIMAL_COMMA = r"[-+]?(\d+|\d{1,3}(\.\d{3})*),\d+|[-+]?\d+"
 _THOUSANDS = r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"  # "0,250" is none: nobody writes 250 so
 _SEPARATOR_NAMES = {";": "semicolons", "\t": "tabs", "|": "vertical bars", ",": "commas"}
@@ -156,11 +157,11 @@ def _separator(lines: list[str]) -> str:
 
 
 def _from_csv(text: str, path: Path, notes: list[str]) -> Table:
-    lines = text.split("\n", 64)[:64]
+    lines = text.split("\n", _HEAD)[:_HEAD]
     skipped = 0
     while skipped < len(lines) and (not lines[skipped].strip() or lines[skipped].startswith("#")):
         skipped += 1
-    head = [line for line in lines[skipped:40] if line.strip()]
+    head = [line for line in lines[skipped : skipped + 40] if line.strip()]
     if not head:
         raise UserError(f"{path} holds no table; give a CSV with a header and rows.")
     separator = _separator(head)

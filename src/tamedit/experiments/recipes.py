@@ -12,7 +12,7 @@ from typing import Any
 from tamedit.data.corrupt import corrupt
 from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
-from tamedit.data.split import Split, split_by_meter, split_by_time
+from tamedit.data.split import Split, draw_meters, split_by_meter, split_by_time
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.experiments.cells import Cell
 from tamedit.tasks.fit import load_split
@@ -189,17 +189,13 @@ def load_data(source: str, private: bool = False) -> tuple[Series, Split]:
     """The data of a cell: a named data set; `simulated`, one meter of PrivatePower's extent; `fleet`, as many simulated
     homes as `ideal` has; `…-heavy`, the same with spikes, outages and a covariate with outliers."""
     if source.endswith(HEAVY):
-        series = corrupt(load_data(source.removesuffix(HEAVY), private)[0])
-        return series, _split_panel(series)
+        plain, split = load_data(source.removesuffix(HEAVY), private)
+        series = corrupt(plain)
+        return series, split_by_meter(series, split.test.meters, validation_share=0.15)
     if source == SIMULATED:
         series = simulate(seed=2023)
         return series, split_by_time(series)
     if source == FLEET:
         series = simulate(meters=254, hours=17 * 168, seed=77)
-        return series, _split_panel(series)
+        return series, split_by_meter(series, draw_meters(series, 54), validation_share=0.15)  # as many as of `ideal`
     return load_split(source, private=private)
-
-
-def _split_panel(series: Series) -> Split:
-    """As `ideal` is split: 54 of 254 homes for test, the last 15 % of the others' rows for validation."""
-    return split_by_meter(series, test_meters=max(1, round(len(series.meters) * 54 / 254)), validation_share=0.15)

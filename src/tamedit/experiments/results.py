@@ -12,7 +12,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from tamedit.experiments.cells import Cell
 from tamedit.files import write_text
 from tamedit.training.recipe import RunConfig, Scale
 
@@ -63,23 +62,24 @@ class Result(BaseModel):
 
 
 def agrees(result: Result, config: RunConfig) -> bool:
-    """Whether a result was made by this configuration: a field that it did not know must have its default now.
+    """Whether a result was made by this configuration: every field the same, and one that it did not know at its default now.
 
     What the statement calls the origin of a beginning is a word that no run computes with.
     """
-    wanted = config.model_dump(mode="json", exclude_defaults=True, exclude={"start": {"origin"}})
-    return result.version == NUMBERS_VERSION and _within(_rounded(result.config), _rounded(wanted))
+    word = {"start": {"origin"}}
+    now = config.model_dump(mode="json", exclude=word)
+    chosen = config.model_dump(mode="json", exclude=word, exclude_defaults=True)
+    return result.version == NUMBERS_VERSION and _same(_rounded(result.config), _rounded(now), _rounded(chosen))
 
 
-def _within(known: Any, wanted: Any) -> bool:
-    """Whether everything that `wanted` sets has the same value in `known`."""
-    if isinstance(wanted, dict):
-        return isinstance(known, dict) and all(
-            key in known and _within(known[key], value) for key, value in wanted.items()
-        )
-    if isinstance(wanted, list):
-        return isinstance(known, list) and len(known) == len(wanted) and all(map(_within, known, wanted))
-    return bool(known == wanted)
+def _same(known: Any, now: Any, chosen: Any) -> bool:
+    """Whether `known` says what `now` says; of what it says nothing, nothing may be `chosen` (be other than its default)."""
+    if not isinstance(now, dict):
+        return bool(known == now)
+    chosen = chosen if isinstance(chosen, dict) else {}
+    return isinstance(known, dict) and all(
+        _same(known[key], value, chosen.get(key)) if key in known else key not in chosen for key, value in now.items()
+    )
 
 
 def save(result: Result, folder: Path) -> Path:
@@ -103,10 +103,6 @@ def load_all(folder: Path, cells: Iterable[str], scale: Scale) -> dict[str, list
         own = [load(path) for path in sorted((folder / name).glob("seed=*.json"))]
         found[name] = sorted((one for one in own if one and one.scale == scale), key=lambda one: one.seed)
     return found
-
-
-def cell_of(result: Result) -> Cell:
-    return Cell.parse(result.cell)
 
 
 def _rounded(value: Any) -> Any:

@@ -6,7 +6,9 @@ Three sources:
                PyTorch's takes 32 bits of its seed, few enough to try them all. On other devices it is PyTorch's Philox (64 bits)
     secure     the operating system's cryptographic stream. Floating-point Gaussians leak through their low bits, so each value
                is (g₁ + g₂ + g₃ + g₄) / 2, again N(0, 1), whose inputs are too many to enumerate (Holohan & Braghin,
-               arXiv 2107.10138; Opacus' secure mode does the same)
+               arXiv 2107.10138; Opacus' secure mode does the same). It is added in double precision and the sum rounded to
+               single last: single noise on a single sum S can only give S + multiples of the noise's last bit, and a number
+               that is none of those rules S out
     test       PyTorch's generator with a known seed: repeatable, and therefore without a guarantee
 
 This module never sees an example: it adds noise to whatever sum it is given.
@@ -54,7 +56,7 @@ class GaussianNoise:
                 raise TypeError(f"noise needs a floating-point tensor, not {tensor.dtype}")
             if self.secure:
                 draw = torch.from_numpy(secure_normals(tensor.numel())).reshape(tensor.shape)
-                tensor.add_((draw * self.standard_deviation).to(tensor))
+                tensor.copy_(tensor.cpu().double() + draw * self.standard_deviation)  # rounded once, after the sum
             else:
                 tensor.add_(self._normals(tensor, step), alpha=self.standard_deviation)
 

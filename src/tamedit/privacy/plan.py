@@ -84,10 +84,6 @@ class PrivacyPlan(BaseModel):
     def _consistent(self) -> Self:
         if self.divisor <= 0.0:
             raise ValueError("divisor must be positive: leave it out to get sampling_rate · examples")
-        if self.contributions > self.examples:
-            raise ValueError(
-                f"contributions = {self.contributions} is more than the {self.examples} examples there are"
-            )
         if self.test_only != (self.seed is not None):
             raise ValueError(
                 "a seed goes with test_only=True and only with it: private runs draw from the operating system"

@@ -53,8 +53,10 @@ def noisy_sum(
     fresh = int.from_bytes(os.urandom(32), "little")
     generator = np.random.default_rng(fresh if plan.seed is None else purpose_seed(plan.seed, f"{what} {part}"))
     total: NDArray[np.float64] = vectors.sum(axis=0)
-    drawn = secure_normals(total.size).reshape(total.shape) if secure else generator.standard_normal(total.shape)
-    return total + noise_multiplier * drawn
+    if secure:  # rounded last and coarsely, so that the low bits say nothing of the sum
+        noise = noise_multiplier * secure_normals(total.size).reshape(total.shape)
+        return (total + noise).astype(np.float32).astype(np.float64)
+    return total + noise_multiplier * generator.standard_normal(total.shape)
 
 
 def level_vectors(examples: Float[np.ndarray, "N L K"], lower: ArrayLike, upper: ArrayLike) -> Float[np.ndarray, "N V"]:

@@ -20,11 +20,11 @@ from tamedit.tasks import frames
 from tamedit.tasks.model import Data, Model
 from tamedit.training.config import Speed
 from tamedit.training.fit import train
-from tamedit.training.folder import DataFacts
+from tamedit.training.folder import DataFacts, check_resumable
 from tamedit.training.loop import Progress
 from tamedit.training.proposal import MINUTES, recommended
 from tamedit.training.public import SIMULATED, simulated_start
-from tamedit.training.recipe import REFERENCE, RunConfig, Scale, Tightness, check_choices, make_config
+from tamedit.training.recipe import REFERENCE, RunConfig, Scale, Tightness, check_beginning, check_choices, make_config
 from tamedit.training.start import Initial, load_initial_run
 from tamedit.windows.anchor import Anchor
 
@@ -34,19 +34,10 @@ def load_split(source: str, *, private: bool = False, **reading: Any) -> tuple[S
 
     `private`: for training with a guarantee, for which no reading may be carried to another place by cleaning.
     """
+    series = sources.load_any(source, private=private, **reading)
     if source in sources.SOURCES:
-        if reading:
-            raise UserError(
-                f"{', '.join(reading)} say how to read a file, and {source} is a named data set with columns of its own; leave "
-                "them out, or give the file's path."
-            )
-        series = sources.load(source, private=private)
         return series, sources.split(source, series)
-    if not Path(source).exists() and not Path(source).suffix:
-        raise UserError(
-            f"There is no file and no data set {source!r}; give a CSV or Parquet file, or one of {', '.join(sources.SOURCES)}."
-        )
-    series = frames.without_calendar(read(source, **reading))
+    series = frames.without_calendar(series)
     return series, split_by_time(series)
 
 
@@ -117,6 +108,9 @@ def fit(
         series = frames.without_calendar(data if isinstance(data, Series) else read(data, **reading))
         split = split_by_time(series)
     check_choices(scale, anchor, operator)
+    check_beginning(init is not None, size, bounds, privacy, private_bounds)
+    if resume and folder is not None:
+        check_resumable(Path(folder))
     if minutes is not None and (privacy is None or not 0.1 <= minutes < math.inf):
         raise UserError(f"minutes={minutes} is the time of a private plan: 0.1 or more, and only with privacy=….")
     with tempfile.TemporaryDirectory() as temporary, _one_sentence():

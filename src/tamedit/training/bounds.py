@@ -42,8 +42,7 @@ def private_network(
 ) -> NetworkConfig:
     """The network with bounds from private magnitudes: released once, kept with the run, read again on resume."""
     place, shape = folder / BOUNDS, config.network
-    budget.world.wait()
-    if place.is_file():
+    if budget.world.same_number(place.is_file()):
         budget.check_paid(WHAT, place)
     else:
         released = _released(config, initial, examples, budget)

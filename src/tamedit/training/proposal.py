@@ -159,7 +159,7 @@ def recommended(
     }
     training["warmup"] = min(training["warmup"], max(training["steps"] // 10, 1))
     network = config.network.model_dump()
-    if "size" not in given and config.start is None:
+    if "size" not in given and config.start is None and len(config.network.bounds) == 1:  # else made for this depth
         network |= SIZES[found.size]
     if "draws" not in privacy.model_fields_set:
         privacy = privacy.model_copy(update={"draws": found.draws})

@@ -10,7 +10,7 @@ import numpy as np
 
 from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
-from tamedit.data.split import Split, split_by_meter
+from tamedit.data.split import Split, draw_meters, split_by_meter
 from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds, Operator
 from tamedit.model.tuning import Tuning
@@ -71,7 +71,7 @@ def public_config(
 
 
 def split_fleet(series: Series) -> Split:
-    return split_by_meter(series, test_meters=max(1, len(series.meters) // 25), validation_share=0.1)
+    return split_by_meter(series, draw_meters(series, max(1, len(series.meters) // 25)), validation_share=0.1)
 
 
 def train_public(

@@ -208,6 +208,7 @@ def make_config(
     the private data with that model, at the expense of the budget (`training.bounds`).
     """
     check_choices(scale, anchor, operator)
+    check_beginning(start is not None, size, bounds, privacy, private_bounds)
     known = SOURCES.get(source)
     season = series.period if period is None else period
     if window is not None and window < SHORTEST:
@@ -215,10 +216,6 @@ def make_config(
     usual = known.window if known else default_window(series, season)
     length = usual if window is None else window
     paper_form = anchor == "none"
-    if size is not None and start is not None:
-        raise UserError(
-            f"size={size} and an initial model exclude each other: the model's own size stays; leave one out."
-        )
     size = size or {"smoke": "tiny", "laptop": "small", "paper": "paper"}[scale]
     if size not in SIZES:
         raise UserError(f"size={size!r} is unknown; choose one of {', '.join(SIZES)}.")
@@ -251,18 +248,23 @@ def make_config(
         reference=Measured(source=reference.source, origin=reference.origin)
         if isinstance(reference, Reference)
         else None,
-        private_bounds=_private_share(bounds, privacy, start) if private_bounds else None,
+        private_bounds=TIGHTNESS[bounds] if private_bounds else None,
     )
 
 
-def _private_share(tightness: Tightness, privacy: Privacy | None, start: Start | None) -> float:
-    """The preset's share of the magnitudes, if they can be measured privately at all."""
-    if privacy is None or start is None or tightness == "off":
+def check_beginning(
+    begins: bool, size: str | None, bounds: Tightness, privacy: Privacy | None, private_bounds: bool
+) -> None:
+    """What contradicts a run's beginning; asked before a public model is trained for it, which takes minutes."""
+    if size is not None and begins:
+        raise UserError(
+            f"size={size} and an initial model exclude each other: the model's own size stays; leave one out."
+        )
+    if private_bounds and (privacy is None or not begins or bounds == "off"):
         raise UserError(
             "--private-bounds measures private data with a model to begin from and sets the bounds of a preset: it needs "
             "--epsilon, --init and --bounds other than off."
         )
-    return TIGHTNESS[tightness]
 
 
 def _limits(reference: Bounds | Reference, tightness: Tightness, depth: int, by_block: bool) -> tuple[Bounds, ...]:

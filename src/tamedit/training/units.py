@@ -11,6 +11,7 @@ generation) and the floor of the scale; otherwise it is the centre and scale of 
 """
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def wants_private_units(config: RunConfig, facts: DataFacts) -> bool:
 
 def make_scaling(config: RunConfig, facts: DataFacts, train: Series) -> Scaling:
     """The units of a run, as far as no ledger is needed for them."""
+    _check_facts(facts, len(train.targets), private=config.privacy is not None)
     known = SOURCES.get(config.source) if config.scaling == "instance" else None
     level, scale = facts.typical_level, facts.typical_scale
     if known and scale is None:
@@ -46,6 +48,30 @@ def make_scaling(config: RunConfig, facts: DataFacts, train: Series) -> Scaling:
         return fit_scaling("instance", train)
     measured = fit_scaling("nonprivate", train)
     return _with_reference(config, train, measured.level, measured.scale, measured)
+
+
+def _check_facts(facts: DataFacts, channels: int, private: bool) -> None:
+    """Before anything is written: a fact that cannot be used, or would be passed over in silence, is a mistake."""
+    pairs = {
+        ("--typical-level", "--typical-scale"): (facts.typical_level, facts.typical_scale),
+        ("--lower", "--upper"): (facts.lower, facts.upper),
+    }
+    for (one, other), given in pairs.items():
+        if given == (None, None):
+            continue
+        if any(numbers is None or len(numbers) != channels for numbers in given):
+            raise UserError(f"{one} and {other} belong together, one number each for each of the {channels} targets.")
+        if not all(math.isfinite(number) for numbers in given for number in numbers or ()):
+            raise UserError(f"{one} and {other} must be finite numbers.")
+    if facts.lower is None or facts.upper is None:
+        return
+    if not private or facts.typical_scale is not None:
+        raise UserError(
+            "--lower and --upper are for a level and scale that are estimated privately: they need --epsilon, and no "
+            "--typical-level and --typical-scale."
+        )
+    if any(low >= high for low, high in zip(facts.lower, facts.upper, strict=True)):
+        raise UserError("--lower must be below --upper for every target.")
 
 
 def _with_reference(
@@ -80,13 +106,11 @@ def private_scaling(
 ) -> Scaling:
     """The same units with a private reference: released once, kept with the run, read again on resume."""
     place = folder / SCALING
-    budget.world.wait()
-    if place.is_file():
+    if budget.world.same_number(place.is_file()):
         budget.check_paid(STANDARDISATION, place)
         return Scaling.from_dict(json.loads(place.read_text(encoding="utf-8")))
-    channels = len(windows.series.targets)
-    if facts.lower is None or facts.upper is None or not len(facts.lower) == len(facts.upper) == channels:
-        raise UserError(f"--lower and --upper must each give one number for each of the {channels} targets.")
+    assert facts.lower is not None
+    assert facts.upper is not None
     level, scale = budget.release(whole_examples(windows), facts.lower, facts.upper, STANDARDISATION)
     mode: Mode = "instance" if config.scaling == "instance" else "public"
     released = with_floors(replace(scaling, mode=mode, level=tuple(level), scale=tuple(scale), origin="private"))
