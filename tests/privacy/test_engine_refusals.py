@@ -69,17 +69,43 @@ class FirstRow(Plain):
         return self.body(x) + self.token[0]
 
 
+class Running(Plain):
+    """Centres by a running mean of the data."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.mean.lerp_(x.detach().mean((0, 1)), 0.1)
+        return self.body(x - self.mean)
+
+
+class Silent(Plain):
+    """Centres by the batch, behind the back of autograd."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.body(x)
+        return h - h.mean(0, keepdim=True).detach()
+
+
+class Noisy(Plain):
+    def forward(self, x: Tensor) -> Tensor:
+        return self.body(x) + torch.randn_like(x)
+
+
 REFUSED_AT_ONCE = [
     (lambda: Scaled(gain=nn.Parameter(torch.ones(3))), r"'gain'.*leading axis of 1"),
     (lambda: Scaled(gain=nn.Parameter(torch.tensor(1.0))), r"'gain'"),
     (lambda: Plain(attention=nn.MultiheadAttention(4, 2)), r"'attention\.in_proj_weight'.*torch\.func"),
     (lambda: Plain(recurrent=nn.GRU(3, 3)), r"'recurrent\.weight_ih_l0'"),
     (lambda: Plain(norm=nn.BatchNorm1d(3)), r"'norm'.*BatchNorm1d.*LayerNorm"),
+    (lambda: Plain(norm=nn.InstanceNorm1d(3, track_running_stats=True)), r"'norm'.*InstanceNorm1d.*LayerNorm"),
+    (lambda: Plain(head=nn.utils.weight_norm(nn.Linear(3, 3))), r"'head\.weight_g' of a Linear"),
+    (lambda: Plain(head=nn.utils.spectral_norm(nn.Linear(3, 3))), r"'head\.weight_orig' of a Linear"),
+    (lambda: Plain().bfloat16(), r"'body\.weight' is torch\.bfloat16.*autocast"),
     (lambda: Plain(wide=nn.Conv1d(4, 4, 3, groups=2)), r"'wide\.weight'"),
     (lambda: Plain(table=nn.Embedding(3, 3, max_norm=1.0)), r"'table\.weight'"),
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning")
 @pytest.mark.parametrize(("build", "message"), REFUSED_AT_ONCE)
 def test_layers_that_cannot_be_caught(build, message):
     with pytest.raises(UserError, match=message):
@@ -100,6 +126,7 @@ REFUSED_IN_USE = [
     (CentredLater, r"'body' mixes examples"),
     (lambda: Positions(table=nn.Embedding(4, 3)), r"'table' mixes examples"),
     (lambda: FirstRow(token=nn.Parameter(torch.ones(1, 3))), r"mixes examples"),
+    (Silent, r"alone and .* in a batch: the module or the loss mixes examples"),
 ]
 
 
@@ -107,6 +134,27 @@ REFUSED_IN_USE = [
 def test_uses_that_break_the_per_unit_gradient(build, message):
     with pytest.raises(UserError, match=message):
         Engine(build())(loss, X, units=4)
+
+
+def test_a_loss_that_is_divided_by_a_count_of_the_batch():
+    with pytest.raises(UserError, match="divide by no count"):
+        Engine(Plain())(lambda module, batch: loss(module, batch) / len(batch), X, units=4)
+
+
+def test_a_buffer_that_keeps_data():
+    module = Running()
+    module.register_buffer("mean", torch.zeros(3))
+    with pytest.raises(UserError, match="buffer 'mean' was written to"):
+        Engine(module)(loss, X, units=4)
+
+
+def test_randomness_in_the_forward_pass_is_no_mixing_and_stays_as_it_was():
+    torch.manual_seed(5)
+    Engine(Noisy())(loss, X, units=4)
+    after = torch.rand(1)
+    torch.manual_seed(5)
+    loss(Noisy(), X)
+    assert torch.equal(after, torch.rand(1))
 
 
 def test_an_input_without_one_row_an_example():

@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from tamedit.errors import UserError
 from tamedit.privacy.engine_backends import Backend, BookKeeping, LossFunction, TorchFunc
 from tamedit.privacy.engine_batch import check_rows, flatten
+from tamedit.privacy.engine_inspect import buffer_versions, refuse_low_precision, refuse_written_buffers
 from tamedit.privacy.engine_pieces import Piece, widened
 from tamedit.privacy.workspace import keep_freed_memory
 
@@ -64,8 +65,11 @@ class Engine:
     Guarantees
     - sums of neighbouring batches (one unit more or less) differ by at most `sensitivity`, up to rounding.
     - a unit's gradient depends on its own rows only; a module whose layers mix examples is refused by name. This is
-      tested before a layer's first gradient is used: the loss of one unit alone must reach no other unit's rows. (A
-      loss that is divided by a count over the batch has no such trace; that remains the caller's duty.)
+      tested before a layer's first gradient is used: the loss of one unit alone must reach no other unit's rows, and must
+      be the same number when its rows are alone in the batch. (The second is not tested where two such numbers differ, as
+      with dropout or noise that is drawn in the loss: a statistic of the batch without gradient then goes unnoticed.)
+    - a forward pass that writes into a buffer is refused: what it keeps of the data would be saved without noise.
+    - parameters below single precision are refused: their sums would move by more than C.
     - a unit whose gradient is not finite (or overflows when squared) adds exactly zero and disturbs no other unit.
     - an empty batch gives zero sums; the loss function is not called.
     - parameters and their `.grad` are left alone; parameters that do not reach the loss get zeros.
@@ -97,6 +101,7 @@ class Engine:
         self.trainable = {name: value for name, value in module.named_parameters() if value.requires_grad}
         if not self.trainable:
             raise UserError("module has no trainable parameter; call requires_grad_() on what should be trained.")
+        refuse_low_precision(module)
         self.group_of = {name: groups(name) if groups else "all" for name in self.trainable}
         self.group_clips = self._group_clips(shares)
         self.backend: Backend = TorchFunc(module) if fallback else BookKeeping(module)
@@ -119,7 +124,7 @@ class Engine:
         tensors, rebuild = flatten(batch)
         check_rows(tensors, units, draws)
         sums = {name: torch.zeros_like(value, requires_grad=False) for name, value in self.trainable.items()}
-        parts = []
+        parts, buffers = [], buffer_versions(self.module)
         size = self.micro_batch or self._units_at_once(units, draws)
         for start in range(0, units, max(1, size)):
             count = min(size, units - start)
@@ -129,6 +134,7 @@ class Engine:
             factors, bad = self._factors(squares)
             self._add(pieces, factors, bad, sums)
             parts.append((losses.view(count, draws).mean(1), squares, factors))
+        refuse_written_buffers(buffers, self.module)
         return self._result(sums, parts)
 
     def _units_at_once(self, units: int, draws: int) -> int:

@@ -15,6 +15,9 @@ from tamedit.privacy.engine_pieces import Kept, Piece
 from tamedit.privacy.layers import Tape
 
 LossFunction = Callable[[Any, Any], Tensor]
+TOLERANCE = (
+    0.02  # between a unit's loss alone and in a batch: half precision rounds differently in batches of other sizes
+)
 
 
 class Backend(Protocol):
@@ -69,20 +72,46 @@ class BookKeeping:
             site.used = False
         with self._caught(), torch.enable_grad():
             losses = checked_losses(loss_function(self.module, rebuild(tensors)), units * draws)
-            if losses.requires_grad:
-                self._backward(losses)
+            probed = losses.requires_grad and self._backward(losses)
+        if probed:
+            self._compare_alone(loss_function, [tensor[:draws] for tensor in tensors], rebuild, losses.detach())
         pieces = {name: piece for site in self.sites for name, piece in site.pieces.items()}
         for site in self.sites:
             site.pieces = {}
         return losses.detach(), pieces
 
-    def _backward(self, losses: Tensor) -> None:
+    def _backward(self, losses: Tensor) -> bool:
+        """One backward pass, and whether it had to be tested that units do not mix."""
         units = self.tape.units
         each = torch.full_like(losses, 1 / self.tape.draws)  # the draws of a unit are averaged before clipping
         unsure = [site for site in self.sites if not site.verified] if units > 1 else []
         self._flow(losses, each, retain=bool(unsure))
         if any(piece.norms.any() for site in unsure for piece in site.pieces.values()):
             self._probe(losses)
+            return True
+        return False
+
+    @torch.no_grad()
+    def _compare_alone(
+        self, loss_function: LossFunction, tensors: list[Tensor], rebuild: Rebuild, losses: Tensor
+    ) -> None:
+        """The first unit's loss must not change when it is alone: a statistic of the batch may have no gradient.
+
+        Two values alone that differ mean that something is drawn in between, and then nothing can be compared.
+        """
+        devices = {tensor.device for tensor in tensors if tensor.device.type == "cuda"}
+        with torch.random.fork_rng(devices=devices):
+            alone, again = (loss_function(self.module, rebuild(tensors)) for _ in range(2))
+        together = losses[: len(alone)]
+        if not torch.equal(alone, again) or not torch.isfinite(together).all():
+            return
+        if not torch.allclose(
+            alone, together.to(alone.dtype), rtol=TOLERANCE, atol=TOLERANCE * float(alone.abs().mean())
+        ):
+            raise UserError(
+                f"the loss of a unit is {alone.mean():.4g} alone and {together.mean():.4g} in a batch: the module or the "
+                "loss mixes examples; use no statistic over the batch, and divide by no count of it."
+            )
 
     def _probe(self, losses: Tensor) -> None:
         """Lets the loss of the first and of the last unit flow back alone, to see that it reaches no other unit's rows.

@@ -1,5 +1,6 @@
 """Which layers of a module the engine can catch, and a refusal by name, with the remedy, for those that it cannot."""
 
+import torch
 from torch import nn
 
 from tamedit.errors import UserError
@@ -10,12 +11,38 @@ HANDLED = "Linear, Conv1d without groups, Embedding, LayerNorm and RMSNorm over 
 
 
 def refuse_batch_statistics(module: nn.Module) -> None:
-    """BatchNorm makes the gradient of one example depend on the others: nothing per-unit is left to clip."""
+    """BatchNorm makes the gradient of one example depend on the others, and running statistics are data without noise."""
     for name, layer in module.named_modules():
-        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+        tracks = isinstance(layer, nn.modules.batchnorm._NormBase) and layer.track_running_stats
+        if tracks or isinstance(layer, nn.modules.batchnorm._BatchNorm):
             raise UserError(
-                f"layer {name!r} is a {type(layer).__name__}, which mixes the examples of a batch; replace it by "
+                f"layer {name!r} is a {type(layer).__name__}, which takes statistics of the batch; replace it by "
                 "LayerNorm, RMSNorm or GroupNorm."
+            )
+
+
+def refuse_low_precision(module: nn.Module) -> None:
+    """A sum in half precision moves by more than C when a unit comes or goes: rounding alone adds a quarter."""
+    for name, parameter in module.named_parameters():
+        if parameter.requires_grad and torch.finfo(parameter.dtype).eps > torch.finfo(torch.float32).eps:
+            raise UserError(
+                f"parameter {name!r} is {parameter.dtype}, too coarse for sums that one unit moves by at most C; keep parameters "
+                "in float32, and use torch.autocast for speed."
+            )
+
+
+def buffer_versions(module: nn.Module) -> dict[str, tuple[int, int]]:
+    """Which tensor every buffer is and how often it was written to: differs after a forward pass that wrote into one."""
+    return {name: (id(buffer), buffer._version) for name, buffer in module.named_buffers()}
+
+
+def refuse_written_buffers(before: dict[str, tuple[int, int]], module: nn.Module) -> None:
+    """What a forward pass keeps of the data in a buffer is saved with the model, and no noise covers it."""
+    for name, version in buffer_versions(module).items():
+        if before.get(name) != version:
+            raise UserError(
+                f"buffer {name!r} was written to in the forward pass: what it keeps of the data would be saved without noise; "
+                "keep buffers constant while the engine runs."
             )
 
 
@@ -42,13 +69,18 @@ def _site(name: str, layer: nn.Module, tape: Tape) -> Site | None:
     own = {key: value for key, value in layer.named_parameters(recurse=False) if value.requires_grad}
     if not own:
         return None
+    known = own.keys() <= {
+        "weight",
+        "bias",
+    }  # old weight_norm and spectral_norm keep others, from which the weight is made
     for kind, site, supported in SITES:
-        if isinstance(layer, kind) and type(layer).forward is kind.forward and supported(layer):
+        if known and isinstance(layer, kind) and type(layer).forward is kind.forward and supported(layer):
             return site(name, layer, tape)
     mine = type(layer).__module__.split(".")[:2] == ["torch", "nn"]
     if not mine and all(value.dim() > 0 and len(value) == 1 for value in own.values()):
         return BareSite(name, layer, tape)
-    parameter = next(key for key, value in own.items() if mine or value.dim() == 0 or len(value) != 1)
+    strange = (key for key, value in own.items() if mine or value.dim() == 0 or len(value) != 1)
+    parameter = next(strange) if known else next(key for key in own if key not in ("weight", "bias"))
     full = f"{name}.{parameter}" if name else parameter
     remedy = (
         f"build it from {HANDLED}"
