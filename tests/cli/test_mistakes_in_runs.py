@@ -357,3 +357,49 @@ def test_the_demo_takes_no_folder_that_is_not_its_own(
     (folder / "notes.txt").write_text("mine too")
     with untouched(tmp_path):
         assert "holds other files" in mistake("demo", "--out", folder, "--scale", "smoke")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--lower", 0), "--lower and --upper belong together, one number each for each of the 1 targets."),
+        (("--upper", 5), "--lower and --upper belong together"),
+        (("--lower", 5, "--upper", 0), "--lower must be below --upper"),
+        (("--lower", "0,1", "--upper", "1,2"), "each of the 1 targets"),
+        (("--typical-level", 1), "--typical-level and --typical-scale belong together"),
+        (("--lower", 0, "--upper", 5, "--typical-level", 1, "--typical-scale", 1), "no --typical-level"),
+    ],
+)
+def test_facts_that_cannot_be_used_leave_no_folder(
+    options: tuple[object, ...], sentence: str, mistake: Callable[..., str], tmp_path: Path
+) -> None:
+    file = csv(tmp_path / "meter.csv", meter(900))
+    run = ("--epsilon", 8, "--unit", "day", "--scale", "smoke", "--steps", 2, "--window", 24, "--batch-size", 4)
+    assert sentence in mistake("train", file, "--out", tmp_path / "run", *run, *options)
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_contradicts_a_beginning_is_said_before_it_is_trained(mistake: Callable[..., str], tmp_path: Path) -> None:
+    file = csv(tmp_path / "meter.csv", meter(900))
+    begin = ("train", file, "--out", tmp_path / "run", "--init", "simulated", "--epsilon", 8, "--unit", "day")
+    assert "exclude each other" in mistake(*begin, "--size", "tiny")
+    assert "other than off" in mistake(*begin, "--private-bounds", "--bounds", "off")
+    assert "only --epsilon" not in mistake(*begin, "--resume")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("options", [("--scale", "smoke"), ("--layout", "overlapping"), ("--noise-multiplier", 1)])
+def test_minutes_belong_to_a_plan(options: tuple[object, ...], mistake: Callable[..., str], tmp_path: Path) -> None:
+    private = ("--epsilon", 8, "--minutes", 5)
+    sentence = mistake("train", tmp_path / "nothing.csv", "--out", tmp_path / "run", *private, *options)
+    assert sentence.startswith("--minutes is the time of a plan")
+
+
+@pytest.mark.parametrize("command", ["evaluate", "report"])
+def test_a_seed_is_not_negative(command: str, mistake: Callable[..., str], smoke_run: Path) -> None:
+    assert "'--seed': -1" in mistake(command, smoke_run, "--seed", -1)
+
+
+def test_options_of_one_kind_of_diagnosis(mistake: Callable[..., str], smoke_run: Path, tmp_path: Path) -> None:
+    assert "belong to --bounds" in mistake("diagnose", smoke_run, "--public")
+    assert "leave them out with --bounds" in mistake("diagnose", smoke_run, "--bounds", "--out", tmp_path / "x")

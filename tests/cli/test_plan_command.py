@@ -1,6 +1,7 @@
 """`tamedit plan`: a proposal from public facts, as a table and as JSON."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,17 @@ def test_the_next_command_trains_what_was_proposed(run: Run, tmp_path: Path, smo
     made = json.loads((tmp_path / "run" / "run.json").read_text())
     for name in ("steps", "batch_size", "learning_rate"):
         assert made["training"][name] == proposed[name]
+
+
+def test_the_next_command_reads_the_table_in_the_same_way(run: Run, tmp_path: Path) -> None:
+    fleet = tmp_path / "a fleet.csv"
+    assert run("data", "simulate", "--out", fleet, "--meters", 4, "--hours", 24 * 70)[0] == 0
+    code, out, err = run("plan", fleet, "--minutes", 1, "--targets", "load", "--frequency", "1h")
+    assert code == 0, err
+    said = shlex.split(out.splitlines()[-1].partition("next: ")[2])
+    assert said[:3] == ["tamedit", "train", str(fleet)]
+    for option, value in (("--targets", "load"), ("--frequency", "1h")):
+        assert said[said.index(option) + 1] == value
 
 
 def test_a_file_is_counted(run: Run, tmp_path: Path) -> None:

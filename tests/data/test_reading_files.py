@@ -320,5 +320,11 @@ def test_arrays() -> None:
     panel[1, 2, 0] = np.inf
     assert "infinite value at position (1, 2, 0)" in sentence(panel)
     assert "must have the shape" in sentence(np.zeros((2, 0)))
-    assert "must hold numbers" in sentence(np.array(["a"]))
+    assert "must hold real numbers" in sentence(np.array(["a"]))
     assert "2 targets are named" in sentence(np.zeros((3, 1)), targets=["a", "b"])
+
+
+@pytest.mark.parametrize("remarks", [39, 41, 300])
+def test_many_lines_of_remarks(tmp_path: Path, remarks: int) -> None:
+    text = "# exported\n" * remarks + "time,kwh\n2024-01-01 00:00,1\n2024-01-01 01:00,2\n"
+    assert read(write(tmp_path, text)).values[:, 0].tolist() == [1.0, 2.0]

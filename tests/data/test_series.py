@@ -1,5 +1,7 @@
 """The series itself: layouts, cuts, and the way back to pandas."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -139,3 +141,19 @@ def test_future_and_words() -> None:
     assert series.future(2, meter=1)[0] == pd.Timestamp("2024-01-01 04:00")
     assert "15 rows every 1 hour, 3 meters" in repr(series)
     assert len(series) == 15
+
+
+@pytest.mark.parametrize(
+    "idle", [{"time": "t"}, {"id": "m"}, {"covariates": ["c"]}, {"frequency": "15min"}, {"timezone": "UTC"}]
+)
+def test_an_array_has_no_columns(idle: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=f"{next(iter(idle))}: an array has no columns"):
+        read(np.ones((10, 1)), **idle)
+
+
+def test_names_of_an_arrays_channels() -> None:
+    assert read(np.ones(10), value="load").targets == ("load",)
+    assert read(np.ones(10), targets="load").targets == ("load",)
+    assert read(np.ones((10, 2)), targets=["a", "b"]).targets == ("a", "b")
+    with pytest.raises(UserError, match="real numbers, not complex128"):
+        read(np.ones((10, 1), dtype=complex))

@@ -178,3 +178,12 @@ def test_absent_stamps_become_missing_rows(kept: list[bool], step: str, order: o
     assert list(series.times) == list(grid[present[0] : present[-1] + 1])
     absent = len(expected) - len(present)
     assert any("absent" in note for note in series.notes) == (absent > 0)
+
+
+@pytest.mark.parametrize("step", ["15D", "16D", "20D", "28D", "30D", "720h"])
+def test_long_fixed_steps_are_no_months(step: str) -> None:
+    times = pd.date_range("2020-01-03", periods=20, freq=step)
+    frame = pd.DataFrame({"time": times, "x": np.arange(20.0)})
+    for series in (read(frame), read(frame, frequency=step)):
+        assert list(series.times) == list(times)
+        assert series.frequency == pd.Timedelta(step)

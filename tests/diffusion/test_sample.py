@@ -38,16 +38,15 @@ def context(batch: int, seen: float = 0.0) -> Context:
 
 
 @pytest.mark.parametrize("prediction", ["epsilon", "v"])
-@pytest.mark.parametrize(
-    ("solver", "steps", "tolerance"), [("dpm++", 20, 0.03), ("ddim", 500, 0.04), ("ddpm", 1000, 0.03)]
-)
+@pytest.mark.parametrize(("solver", "tolerance"), [("dpm++", 0.03), ("ddim", 0.04), ("ddpm", 0.03)])
 @pytest.mark.parametrize(("mean", "deviation"), [(0.0, 1.0), (0.7, 0.4), (-1.0, 2.0), (0.5, 0.1)])
 def test_sampled_moments_match_the_closed_form(
-    prediction: str, solver: str, steps: int, tolerance: float, mean: float, deviation: float
+    prediction: str, solver: str, tolerance: float, mean: float, deviation: float
 ) -> None:
+    """Every solver at as many steps as it takes by default."""
     process = Process(prediction=prediction)  # type: ignore[arg-type]
     network = ExactDenoiser(process, mean, deviation)
-    config = SamplerConfig(solver=solver, steps=steps, antithetic=False, rows=4096)  # type: ignore[arg-type]
+    config = SamplerConfig(solver=solver, antithetic=False, rows=4096)  # type: ignore[arg-type]
     drawn = sample(network, context(4), process, 1000, config=config)
     count = drawn.numel()
     assert abs(drawn.mean().item() - mean) < tolerance * deviation + 4 * deviation / np.sqrt(count)

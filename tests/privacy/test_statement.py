@@ -119,3 +119,11 @@ def test_units_side_by_side() -> None:
 )
 def test_shown_rounds_up(value: float | None, words: str) -> None:
     assert shown(value) == words
+
+
+@pytest.mark.parametrize(("delta", "protects", "warns"), [(1e-5, True, False), (5e-4, True, True), (0.01, False, True)])
+def test_a_large_delta_is_no_protection(delta: float, protects: bool, warns: bool) -> None:
+    """500 examples: δ = 0.01 would allow five of them to be published as they are."""
+    statement = Statement.of(record(delta=delta))
+    assert statement.protects is protects
+    assert ("far below 1 / N" in str(statement)) is warns

@@ -357,3 +357,13 @@ def test_held_covariates_reach_through_their_meter() -> None:
     table = pd.DataFrame({"time": hours, "load": np.arange(500.0), "heat": 1.0})
     assert read(table, covariates=["heat"]).reach == 0
     assert read(table, covariates=["heat"], missing_covariates="hold").reach == 500, "whatever this table lacks"
+
+
+def test_what_a_private_run_says_on_its_way_is_epsilon_alone(fleet: Series, tmp_path: Path) -> None:
+    """Progress ends up in logs that are passed on more readily than a folder called not-private."""
+    said: list[dict[str, float]] = []
+    run(fleet, tmp_path, steps=3, progress=lambda step, steps, numbers: said.append(numbers))
+    assert [set(numbers) for numbers in said] == [{"epsilon"}] * 3
+    logged = (tmp_path / "not-private" / "metrics.jsonl").read_text()
+    assert "loss" in logged
+    assert "clipped" in logged

@@ -68,6 +68,16 @@ def test_other_runs_are_left_alone(privacy: Privacy | None) -> None:
     assert recommended(config, split_by_time(series).train, "laptop", []) == config
 
 
+def test_bounds_of_every_block_keep_the_size_that_they_were_made_for() -> None:
+    series = simulate(meters=40, hours=168 * 20, seed=0)
+    config = make_config(series, "fleet", privacy=Privacy(epsilon=8.0, unit="week"))
+    bounds = config.network.bounds * (config.network.depth + 1)
+    by_block = config.model_copy(update={"network": config.network.model_copy(update={"bounds": bounds})})
+    found = recommended(by_block, split_by_time(series).train, "laptop", [])
+    assert found.network == by_block.network
+    assert found.training != by_block.training
+
+
 def test_too_little_is_refused() -> None:
     with pytest.raises(UserError, match="at least 2"):
         propose(1, 8.0)

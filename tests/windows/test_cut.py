@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tamedit.data.series import Series, read
 from tamedit.errors import UserError
-from tamedit.windows.cut import cut
+from tamedit.windows.cut import cut, cut_blocks
 
 
 def fleet(lengths: list[int], channels: int = 1, missing: float = 0.0) -> Series:
@@ -78,3 +78,17 @@ def test_reading_and_cutting_keeps_gaps() -> None:
     values, _ = cut(read(frame), 10, 10).gather(np.array([0]))
     assert np.isnan(values[0, 5, 0])
     assert np.isfinite(values[0, [4, 6], 0]).all()
+
+
+@pytest.mark.parametrize("channels", [1, 3, 7])
+def test_whether_a_block_is_kept_depends_on_that_block_alone(channels: int) -> None:
+    """Blocks with exactly half of their cells are a tie, which what other blocks hold must not decide."""
+    generator = np.random.default_rng(1)
+    series, rows = fleet([40 * 168], channels), 168
+    for block in range(1, 40):
+        cells = np.ones(rows * channels, dtype=np.float32)
+        cells[generator.permutation(len(cells))[: len(cells) // 2]] = np.nan
+        series.values[block * rows : (block + 1) * rows] = cells.reshape(rows, channels)
+    for missing in (0.0, 0.01, 0.02, 0.03, 0.04):
+        series.values[:rows] = np.where(generator.random((rows, channels)) < missing, np.nan, 1.0)
+        assert len(cut_blocks(series, rows, rows)) == 40

@@ -47,7 +47,7 @@ def _ahead(evaluation: Any, task: str) -> str:
         found = evaluation.smallest_gain(task, name)
         if found is not None:
             said.append(f"{short} {found[1]} over {LABELS[found[0]]}")
-    drawn = "meters" if evaluation.by_meter else "windows"
+    drawn = "meters" if evaluation.by_meter else "windows: for these meters, not for others"
     return f"gain over the best free guess (95 % bootstrap of the {drawn}, paired): {'; '.join(said)}"
 
 
@@ -188,7 +188,9 @@ def evaluate(
             typer.echo(json.dumps(combined, allow_nan=False))
             return
         show_seeds(combined, everything)
-    typer.echo("Computed from the test data without noise: not private.")
+    from tamedit.evaluation.evaluate import NOTE
+
+    typer.echo(NOTE)
 
 
 def score(run: Path, protocol: str | None, device: str, shared: dict[str, Any]) -> Any:

@@ -23,6 +23,11 @@ from tamedit.streams import example_keys, normals
 from tamedit.windows.batch import Context
 
 Solver = Literal["dpm++", "ddim", "ddpm"]
+ENOUGH: dict[Solver, int] = {
+    "dpm++": 20,
+    "ddim": 500,
+    "ddpm": 1000,
+}  # with 20, the other two draw bands that are too narrow
 
 
 class SamplerConfig(BaseModel):
@@ -31,9 +36,13 @@ class SamplerConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     solver: Solver = "dpm++"
-    steps: PositiveInt = 20
+    steps: PositiveInt | None = None  # as many as the solver needs for the right spread (ENOUGH)
     antithetic: bool = True
     rows: PositiveInt = 128  # with more, the CPU's allocator maps and unmaps the widest tensor at every step
+
+    @property
+    def solver_steps(self) -> int:
+        return self.steps or ENOUGH[self.solver]
 
 
 def make_scheduler(process: Process, solver: Solver) -> Any:
@@ -113,7 +122,7 @@ def _solve(
     windows: Int64[np.ndarray, " B"],
     seed: int,
 ) -> Float[Tensor, "R L K"]:
-    scheduler.set_timesteps(config.steps, device=noised.device)  # and forget the batch before
+    scheduler.set_timesteps(config.solver_steps, device=noised.device)  # and forget the batch before
     prepared = network.prepare(context).repeat(len(noised) // max(len(context), 1))
     extra = {"generator": _generators(windows, len(noised), seed)} if config.solver == "ddpm" else {}
     for time in scheduler.timesteps:

@@ -27,7 +27,7 @@ __all__ = ["MOST_WINDOWS", "Evaluation", "Row", "Watch", "evaluate", "pick_windo
 
 MOST_WINDOWS, RESAMPLES = 128, 1000
 Watch = Callable[[str, Trial, torch.Tensor, str, np.ndarray], None]  # task, trial, mask, method, its draws (B, S, L, K)
-NOTE = "Computed from the test data without noise: not private."
+NOTE = "Computed from the test data, in units of the training data, without noise: not private."
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,6 @@ class Row:
     method: str
     z: Scores
     original: Scores
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"task": self.task, "method": self.method, "z": self.z.to_dict(), "original": self.original.to_dict()}
 
 
 @dataclass(frozen=True)

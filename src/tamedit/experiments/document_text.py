@@ -73,7 +73,7 @@ def settings_text(scale: Scale) -> str:
         *((name, training[key], defaults[key]) for name, key in _TRAINING.items()),
         ("test windows", ours.windows, f"not said ({paper.windows} at scale `paper`)"),
         ("samples a window", ours.samples, f"not said ({paper.samples} at scale `paper`)"),
-        ("sampler steps", ours.sampler.steps, f"not said ({paper.sampler.steps} at scale `paper`)"),
+        ("sampler steps", ours.sampler.solver_steps, f"not said ({paper.sampler.solver_steps} at scale `paper`)"),
     ]
     lines = [
         f"| setting | scale `{scale}` | the paper's |",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tamedit.experiments.cells import Cell
 from tamedit.experiments.measures import Runs
 from tamedit.experiments.results import Result
-from tamedit.experiments.utility import TASKS, arm_of
+from tamedit.experiments.utility import HARDER, TASKS, arm_of
 from tamedit.experiments.utility_tables import LEADS, kind, markdown_rows
 from tamedit.experiments.utility_targets import METRICS
 
@@ -33,8 +33,10 @@ class Ends(NamedTuple):
 
 def gain_of(result: Result, task: str, metric: str) -> Ends | None:
     """The gain over the free guess that is hardest to beat, if the run has recorded it."""
-    recorded = (result.evaluation.get("gains") or {}).get(task, {}).values()
-    known = [Ends(**method[metric]) for method in recorded if method.get(metric)]
+    recorded = (result.evaluation.get("gains") or {}).get(task, {})
+    if HARDER not in recorded:  # made before that guess was recorded, which is the hardest to beat
+        return None
+    known = [Ends(**method[metric]) for method in recorded.values() if method.get(metric)]
     return min(known) if known else None
 
 

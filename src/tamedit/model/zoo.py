@@ -7,7 +7,6 @@ from pydantic import BaseModel, ConfigDict, PositiveInt, model_validator
 from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds, Operator
 
-Size = Literal["tiny", "mini", "small", "base", "paper"]
 SIZES: dict[str, dict[str, int]] = {
     "tiny": {"depth": 2, "width": 32, "heads": 2},
     "mini": {"depth": 2, "width": 64, "heads": 4},

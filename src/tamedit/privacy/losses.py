@@ -45,8 +45,6 @@ def binomial_mixture(k: int, rate: float, negligible: float = 1e-26) -> tuple[ND
     low, high = int(kept[0]), int(kept[-1])
     sensitivities, mass = values[low : high + 1].astype(np.float64), weights[low : high + 1].copy()
     mass[0] += weights[:low].sum()
-    if low > 0:
-        sensitivities[0] = low
     if high < k:
         sensitivities, mass = np.append(sensitivities, float(k)), np.append(mass, weights[high + 1 :].sum() + 1e-300)
     return sensitivities, mass / mass.sum()

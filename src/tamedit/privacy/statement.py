@@ -15,6 +15,7 @@ from tamedit.privacy.record import Record
 from tamedit.windows.units import UNITS, Contribution
 
 PROTECTS_NOBODY = 20.0
+LARGE_DELTA = 0.1  # δ · N from which a statement warns
 UNIT_WORDS = {
     "window": "one training window (windows share readings, so no reading, day or person is covered by this)",
     "record": "one reading of one meter",
@@ -41,6 +42,7 @@ class Statement:
     mechanisms: tuple[Mechanism, ...] = ()
     test_only: bool = False
     not_covered: tuple[str, ...] = field(default_factory=tuple)
+    examples: int = 0  # N
     whole_meter: Epsilon | None = None  # None: the unit is that already, or nothing can be said
 
     @classmethod
@@ -69,15 +71,16 @@ class Statement:
             mechanisms=tuple(record.mechanisms),
             test_only=record.test_only,
             not_covered=tuple(dict.fromkeys([*gaps, *not_covered])),
+            examples=max(segment.plan.examples for segment in record.segments),
             whole_meter=_whole_meter(record, unit, delta),
         )
 
     @property
     def protects(self) -> bool:
-        """Whether the guarantee means anything: private, not a test, and ε at most 20."""
-        return (
-            self.private and not self.test_only and self.epsilon is not None and self.epsilon.value <= PROTECTS_NOBODY
-        )
+        """Whether the guarantee means anything: private, not a test, ε at most 20 and δ below 1 / N."""
+        if not self.private or self.test_only or self.epsilon is None:
+            return False
+        return self.epsilon.value <= PROTECTS_NOBODY and self.epsilon.delta * self.examples < 1
 
     def __str__(self) -> str:
         if not self.private or self.epsilon is None or self.contribution is None:
@@ -100,6 +103,13 @@ class Statement:
         if value > PROTECTS_NOBODY:
             lines.insert(
                 1, f"An ε of {shown(value)} protects nobody: treat the model as if it had been trained without privacy."
+            )
+        exposed = self.epsilon.delta * self.examples
+        if exposed >= LARGE_DELTA:
+            lines.insert(
+                1,
+                f"δ = {self.epsilon.delta:g} is large for {self.examples:,} examples: a mechanism that publishes "
+                f"{exposed:.2g} of them outright would satisfy it; take one far below 1 / N.",
             )
         if self.test_only:
             lines.insert(0, "Test run with a known seed: this carries no guarantee, whatever follows.")

@@ -90,8 +90,8 @@ def fit(
             a model of made-up homes that is trained first (minutes, and no privacy spent).
         private_bounds: set the bounds by magnitudes that the initial model shows on this data, measured with noise at the
             expense of the budget.
-        folder: keeps the run and its ledger, so that it can be resumed, accounted and evaluated. Without it only the model and
-            its statement are kept, in memory.
+        folder: keeps the run and its ledger, so that it can be resumed and accounted, and also evaluated on the command line if
+            `data` is a path or a name. Without it only the model and its statement are kept, in memory.
         resume: continue what lies in the folder.
         speed: device, threads and other settings that change no result.
         progress: called as training goes on.

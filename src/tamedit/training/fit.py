@@ -73,7 +73,7 @@ def train(
         folder,
         speed=speed,
         validate=validate,
-        progress=progress,
+        progress=_of_epsilon(progress) if private and progress else progress,
         metrics=metrics,
         world=world,
         record=recorder,
@@ -101,6 +101,11 @@ def train(
             save_model(folder, describe(config, facts, split.train, scaling, said), folded(trainer.weights()))
     world.wait()
     return outcome
+
+
+def _of_epsilon(progress: Progress) -> Progress:
+    """What a private run says on its way, which ends up in logs: ε alone. Losses and clip rates are not private."""
+    return lambda step, steps, numbers: progress(step, steps, {"epsilon": numbers["epsilon"]})
 
 
 def _network(config: RunConfig, initial: Initial | None) -> DiffusionTransformer:

@@ -32,10 +32,6 @@ class _Tensors:
     def __getitem__(self: T, rows: slice | Tensor) -> T:
         return self._map(lambda value: value[rows])
 
-    def repeat(self: T, times: int) -> T:
-        """Every example `times` times in a row: (B, …) becomes (B · times, …)."""
-        return self._map(lambda value: value.repeat_interleave(times, dim=0))
-
 
 @dataclass(frozen=True, eq=False)
 class Context(_Tensors):

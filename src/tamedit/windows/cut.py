@@ -111,8 +111,9 @@ def cut_blocks(
 
 def _present(series: Series, starts: np.ndarray, spans: np.ndarray, least: float) -> np.ndarray:
     """Which examples have at least a share `least` of their cells."""
-    present = np.concatenate([[0.0], np.cumsum(np.isfinite(series.values).mean(axis=1))])
-    kept: np.ndarray = (present[starts + spans] - present[starts]) / spans >= least
+    # Whole numbers: a sum of shares would round by what other blocks hold, and decide an even tie by it.
+    present = np.concatenate([[0], np.cumsum(np.isfinite(series.values).sum(axis=1))])
+    kept: np.ndarray = present[starts + spans] - present[starts] >= least * spans * series.values.shape[1]
     if not kept.any():
         raise UserError(
             f"None of the {len(starts)} windows of {int(spans.min())} rows or more has {least:.0%} of its values; "

@@ -33,7 +33,6 @@ from tamedit.errors import UserError
 Unit = Literal["window", "record", "day", "week", "series"]
 Neighbour = Literal["removal", "replacement"]
 UNITS: tuple[str, ...] = get_args(Unit)
-NEIGHBOURS: tuple[str, ...] = get_args(Neighbour)
 DAYS_A_WEEK = 7
 
 
