@@ -38,11 +38,11 @@ def test_the_next_command_trains_what_was_proposed(run: Run, tmp_path: Path, smo
 def test_the_next_command_reads_the_table_in_the_same_way(run: Run, tmp_path: Path) -> None:
     fleet = tmp_path / "a fleet.csv"
     assert run("data", "simulate", "--out", fleet, "--meters", 4, "--hours", 24 * 70)[0] == 0
-    code, out, err = run("plan", fleet, "--minutes", 1, "--targets", "load", "--frequency", "1h")
+    code, out, err = run("plan", fleet, "--minutes", 1, "--targets", "kwh", "--frequency", "1h")
     assert code == 0, err
     said = shlex.split(out.splitlines()[-1].partition("next: ")[2])
     assert said[:3] == ["tamedit", "train", str(fleet)]
-    for option, value in (("--targets", "load"), ("--frequency", "1h")):
+    for option, value in (("--targets", "kwh"), ("--frequency", "1h")):
         assert said[said.index(option) + 1] == value
 
 

@@ -90,8 +90,9 @@ class Scaling:
         fields: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in plain.items()
         }
-        if isinstance(fields["relative_floor"], int | float):
-            fields["relative_floor"] = (float(fields["relative_floor"]),) * len(fields["level"])
+        share = fields.get("relative_floor")
+        if isinstance(share, int | float):
+            fields["relative_floor"] = (float(share),) * len(fields.get("level", ()))
         return cls(**fields)
 
 
