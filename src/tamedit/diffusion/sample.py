@@ -23,11 +23,8 @@ from tamedit.streams import example_keys, normals
 from tamedit.windows.batch import Context
 
 Solver = Literal["dpm++", "ddim", "ddpm"]
-ENOUGH: dict[Solver, int] = {
-    "dpm++": 20,
-    "ddim": 500,
-    "ddpm": 1000,
-}  # with 20, the other two draw bands that are too narrow
+# Steps by default. With 20 of them ddim and ddpm would draw bands that are much too narrow.
+ENOUGH: dict[Solver, int] = {"dpm++": 20, "ddim": 500, "ddpm": 1000}
 
 
 class SamplerConfig(BaseModel):
