@@ -93,6 +93,21 @@ def test_scores_are_those_of_the_evaluation(plain: Findings, plain_page: str, sm
                 assert all(cell.startswith("best" + significant(least)) for cell in marked)
 
 
+def test_the_verdict_is_the_paired_gain(plain: Findings, plain_page: str) -> None:
+    """The same comparison as on the command line, whatever the two intervals by themselves look like."""
+    words = Page(plain_page).sections["scores"]
+    for task in ("imputation", "forecast"):
+        found = plain.evaluation.smallest_gain(task, "CRPS")
+        assert found is not None
+        gain = found[1]
+        assert gain.low is not None
+        assert gain.high is not None
+        assert f"lies from {significant(gain.low)} to {significant(gain.high)} (95 %, paired)" in words
+        assert ("do not settle" in words.partition(f"to {significant(gain.high)} (95")[2][:80]) is (
+            gain.low <= 0 <= gain.high
+        )
+
+
 def test_calibration_is_the_curve(plain: Findings, plain_page: str) -> None:
     (table,) = (one for one in Page(plain_page).tables if one.heads[0] == "Nominal level")
     assert [row[0] for row in table.rows] == ["50 %", "80 %", "90 %"]
@@ -168,6 +183,8 @@ def test_a_guarantee_that_means_nothing_is_called_so(private: Findings) -> None:
     weak = json.loads(json.dumps(private.privacy))
     weak["epsilon"]["headline"] = 60.0
     assert "promises nothing" in Page(privacy_section(replace(private, privacy=weak))).words
+    careless = private.privacy | {"protects": False}
+    assert "δ this large" in Page(privacy_section(replace(private, privacy=careless))).words
     tested = replace(private, privacy=private.privacy | {"test_only": True})
     assert "can be computed from its seed" in Page(privacy_section(tested)).words
     assert "a test run with a known seed" in Page(top(tested)).words

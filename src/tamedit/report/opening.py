@@ -196,6 +196,10 @@ def _meaning(found: Findings, epsilon: float | None) -> Html:
         return paragraph(
             "An ε this large promises nothing that matters. Treat the model like the data it was trained on."
         )
+    if not said.get("protects", True):
+        return paragraph(
+            "A δ this large for so few examples promises nothing that matters: publishing some of them outright would satisfy it."
+        )
     odds = math.exp(epsilon)
     return paragraph(
         f"In words: whoever holds the model files and tries to find out whether {UNIT_WORDS.get(said['unit'], said['unit'])} was "

@@ -29,13 +29,11 @@ class Verdict:
 
 def verdict(evaluation: Evaluation, task: str) -> Verdict | None:
     """None where nothing can be scored."""
-    rows = {row.method: row for row in evaluation.rows if row.task == task}
-    own = rows.pop("model").z
-    others = {method: row.z.crps for method, row in rows.items() if row.z.crps is not None}
-    if own.crps is None or not others:
+    own, found = evaluation.of(task, "model").z, evaluation.smallest_gain(task, "CRPS")
+    if own.crps is None or found is None:
         return None
-    best = min(others, key=lambda method: others[method])
-    bar = others[best]
+    best, ahead = found
+    bar = evaluation.free(task)[best].crps or 0.0
     if bar == 0:
         return Verdict(
             "no better" if own.crps else "equal", f"than {LABELS[best]}, which is exact", "A free guess is exact here."
@@ -45,13 +43,13 @@ def verdict(evaluation: Evaluation, task: str) -> Verdict | None:
     headline = f"{whole_percent(abs(change))} {word}" if abs(change) >= 0.005 else "the same"
     than = "as" if headline == "the same" else "than"
     detail = f"{than} the best free guess ({LABELS[best]}), by CRPS"
-    mine, theirs = own.intervals["CRPS"], rows[best].z.intervals["CRPS"]
-    if mine is None or theirs is None:
+    if ahead.low is None or ahead.high is None:
         sure = "One window is too few to say how sure that is."
-    elif mine[1] < theirs[0] or theirs[1] < mine[0]:
-        sure = "The 95 % intervals of the two do not overlap."
     else:
-        sure = "The 95 % intervals of the two overlap, so these windows alone do not settle which is better."
+        drawn = "meters" if evaluation.by_meter else "windows"
+        ends = f"from {significant(ahead.low)} to {significant(ahead.high)}"
+        settled = "" if ahead.low > 0 or ahead.high < 0 else ", so these alone do not settle which is better"
+        sure = f"Over resampled {drawn} the difference of the two lies {ends} (95 %, paired){settled}."
     sentence = (
         f"By CRPS the model ({significant(own.crps)} z-units) is {headline} {than} the best free guess, {LABELS[best]} "
         f"({significant(bar)} z-units). {sure}"
