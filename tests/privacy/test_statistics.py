@@ -15,7 +15,7 @@ from tamedit.privacy.accountant import Mechanism
 from tamedit.privacy.ledger import Ledger
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.record import read
-from tamedit.privacy.statistics import level_vectors, private_standardisation, scale_vectors
+from tamedit.privacy.statistics import level_vectors, noisy_sum, private_standardisation, scale_vectors
 from tamedit.windows.units import Contribution
 
 UNITS = {"week": Contribution(1, "removal", "")}
@@ -90,3 +90,14 @@ def test_bad_bounds_cost_nothing(tmp_path: Path) -> None:
         with pytest.raises(UserError, match="no privacy"):
             private_standardisation(np.zeros((5, 3, 1)), 0.0, 1.0, 0.0, book)
     assert read(tmp_path).mechanisms == []
+
+
+def test_secure_releases_are_rounded_last(tmp_path: Path) -> None:
+    """A double-precision sum with noise would show the sum in its low bits; what is released has no more than single ones."""
+    vectors = np.random.default_rng(0).random((40, 500)) / 30
+    with ledger(tmp_path) as open_ledger:
+        secure = noisy_sum(vectors, 5.0, open_ledger, "test", secure=True)
+        plain = noisy_sum(vectors, 5.0, open_ledger, "test")
+    assert np.array_equal(secure, secure.astype(np.float32))
+    assert not np.array_equal(plain, plain.astype(np.float32))
+    assert np.std(secure - vectors.sum(axis=0)) == pytest.approx(5.0, rel=0.15)
