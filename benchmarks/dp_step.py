@@ -37,7 +37,7 @@ Step = Callable[[], None]
 def network(size: str, bounds: Bounds) -> DiffusionTransformer:
     torch.manual_seed(0)
     shape = {"target_channels": TARGETS, "covariate_channels": COVARIATES, "length": LENGTH}
-    module = DiffusionTransformer(NetworkConfig(**shape, **SIZES[size], bounds=(bounds,)))
+    module = DiffusionTransformer(NetworkConfig.model_validate(shape | SIZES[size] | {"bounds": (bounds,)}))
     with torch.no_grad():
         for parameter in module.parameters():  # away from the zeros of the start, so that all gradients flow
             parameter.add_(0.02 * torch.randn_like(parameter))

@@ -32,7 +32,8 @@ arguments = parser.parse_args()
 
 series = network_covariates(simulate(), calendar=True)
 examples = Examples(cut(series, 168, 24), MaskConfig(), fit_scaling("instance", series), ExampleConfig(), seed=0)
-config = NetworkConfig(target_channels=1, covariate_channels=6, length=168, **SIZES[arguments.size])
+shape = {"target_channels": 1, "covariate_channels": 6, "length": 168}
+config = NetworkConfig.model_validate(shape | SIZES[arguments.size])
 network, process = DiffusionTransformer(config), Process()
 gradients = PlainGradients(network, examples, process, arguments.batch)
 optimizer = torch.optim.AdamW(network.parameters(), foreach=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 from tamedit.data.simulate import simulate
-from tamedit.data.split import split_by_meter
+from tamedit.data.split import draw_meters, split_by_meter
 from tamedit.diagnostics.record import read_record
 from tamedit.diagnostics.tails import summarise
 from tamedit.evaluation.evaluate import Evaluation, evaluate
@@ -28,8 +28,6 @@ from tamedit.training.fit import train
 from tamedit.training.public import FACTS
 from tamedit.training.recipe import RunConfig, make_config
 from tamedit.training.start import load_initial_run
-
-FREE = ("free_fill", "linear_interpolation", "seasonal_mean", "seasonal_naive")
 
 
 def main() -> None:
@@ -50,17 +48,18 @@ def main() -> None:
     parser.add_argument("--crop", type=int, default=144, help="rows that training takes of a week, from anywhere in it")
     parser.add_argument("--windows", type=int, default=48)
     parser.add_argument("--samples", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
 
     torch.set_num_threads(1)
     homes = simulate(meters=254, hours=17 * 168, seed=77)
-    split = split_by_meter(homes, test_meters=54, validation_share=0.15)
+    split = split_by_meter(homes, draw_meters(homes, 54), validation_share=0.15)
     initial = None
     if chosen.init is not None:
         initial = load_initial_run(chosen.init, tuning=chosen.tune, rank=chosen.rank, public=True, private=True)
     privacy = Privacy(epsilon=chosen.epsilon, unit=chosen.unit, draws=chosen.draws, test_only=True)
     begins = {"size": chosen.size} if initial is None else {"start": initial.start}
-    config = make_config(homes, "simulated", window=168, privacy=privacy, **begins)
+    config = make_config(homes, "simulated", window=168, privacy=privacy, seed=chosen.seed, **begins)
     optimiser = {
         "steps": chosen.steps,
         "batch_size": chosen.batch,
@@ -88,9 +87,9 @@ def main() -> None:
 
 def line(scores: Evaluation, task: str) -> str:
     """RMSE and CRPS beside the best that costs nothing."""
-    own, free = scores.of(task, "model").z, [scores.of(task, name).z.rmse for name in FREE]
-    bar = min(scores.of(task, name).z.crps for name in ("free_probabilistic", "seasonal_draws"))
-    best = min(value for value in free if value is not None)
+    own, free = scores.of(task, "model").z, scores.free(task)
+    best = min(guess.rmse for guess in free.values() if guess.rmse is not None)
+    bar = min(guess.crps for guess in free.values() if guess.crps is not None)
     return f"{task:10}  RMSE {own.rmse:.4f} (free {best:.4f})  CRPS {own.crps:.4f} (free {bar:.4f})"
 
 
