@@ -11,7 +11,8 @@ from tamedit.cli.main import main
 from tamedit.diagnostics.record import read_record
 from tamedit.model.bounds import Bounds
 from tamedit.training.folder import load_run
-from tamedit.training.recipe import REFERENCE, Reference
+from tamedit.training.provenance import Reference
+from tamedit.training.recipe import REFERENCE
 
 FIGURES = ("gradient-norms", "clipping-factors", "loss-curves", "part-tails", "step-times")
 

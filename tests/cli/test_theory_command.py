@@ -13,7 +13,8 @@ from support import Run, untouched
 from tamedit.diagnostics.theory import analyse
 from tamedit.diagnostics.theory_bounds import InputBounds
 from tamedit.training.artifact import load_model
-from tamedit.training.recipe import REFERENCE, Reference
+from tamedit.training.provenance import Reference
+from tamedit.training.recipe import REFERENCE
 
 
 @pytest.fixture

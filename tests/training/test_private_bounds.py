@@ -22,7 +22,8 @@ from tamedit.training.config import Speed
 from tamedit.training.fit import train
 from tamedit.training.folder import DataFacts
 from tamedit.training.magnitudes import QUANTITIES
-from tamedit.training.recipe import Reference, RunConfig, make_config
+from tamedit.training.provenance import Reference
+from tamedit.training.recipe import RunConfig, make_config
 from tamedit.training.start import Initial, load_initial_run
 from tamedit.training.units import make_scaling
 from tamedit.windows.cut import cut_blocks

@@ -30,7 +30,8 @@ from tamedit.training.fit import train
 from tamedit.training.folder import DataFacts
 from tamedit.training.layout import CLOCK_CHANGES
 from tamedit.training.loop import CHECKPOINT, Outcome
-from tamedit.training.recipe import Measured, make_config
+from tamedit.training.provenance import Measured
+from tamedit.training.recipe import make_config
 from tamedit.windows.examples import Examples
 
 FACTS = DataFacts(typical_level=(0.35,), typical_scale=(0.35,))

@@ -49,14 +49,14 @@ def test_what_the_user_gave_stays() -> None:
     train = split_by_time(series).train
     privacy = Privacy(epsilon=8.0, unit="week")
     config = make_config(series, "fleet", steps=30, privacy=privacy)
-    found = recommended(config, train, "laptop", ["steps"])
+    found = recommended(config, train, "laptop", steps=30)
     assert found.training.steps == 30
     assert found.training.batch_size != config.training.batch_size
     assert found.network.depth == 2
     sized = make_config(series, "fleet", size="tiny", privacy=privacy)
-    assert recommended(sized, train, "laptop", ["size"]).network == sized.network
+    assert recommended(sized, train, "laptop", size="tiny").network == sized.network
     drawn = make_config(series, "fleet", privacy=Privacy(epsilon=8.0, unit="series", draws=2))
-    assert recommended(drawn, train, "laptop", []).privacy == drawn.privacy
+    assert recommended(drawn, train, "laptop").privacy == drawn.privacy
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_what_the_user_gave_stays() -> None:
 def test_other_runs_are_left_alone(privacy: Privacy | None) -> None:
     series = simulate(meters=5, hours=168 * 6)
     config = make_config(series, "fleet", privacy=privacy)
-    assert recommended(config, split_by_time(series).train, "laptop", []) == config
+    assert recommended(config, split_by_time(series).train, "laptop") == config
 
 
 def test_bounds_of_every_block_keep_the_size_that_they_were_made_for() -> None:
@@ -73,7 +73,7 @@ def test_bounds_of_every_block_keep_the_size_that_they_were_made_for() -> None:
     config = make_config(series, "fleet", privacy=Privacy(epsilon=8.0, unit="week"))
     bounds = config.network.bounds * (config.network.depth + 1)
     by_block = config.model_copy(update={"network": config.network.model_copy(update={"bounds": bounds})})
-    found = recommended(by_block, split_by_time(series).train, "laptop", [])
+    found = recommended(by_block, split_by_time(series).train, "laptop")
     assert found.network == by_block.network
     assert found.training != by_block.training
 

@@ -84,7 +84,7 @@ def run_demo(out: Path, scale: str, seed: int, non_negative: bool = True) -> lis
         seed=seed,
         privacy=privacy,
     )
-    config = recommended(config, split.train, scale, [], minutes=MINUTES)  # type: ignore[arg-type]
+    config = recommended(config, split.train, scale, MINUTES)  # type: ignore[arg-type]
     typer.echo(
         f"2/5  Training privately on the first 70 %: at most {config.training.steps} steps, "
         f"ε = {EPSILON:g} for each week of a home."

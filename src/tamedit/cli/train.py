@@ -169,7 +169,8 @@ def train(
     from tamedit.training.fit import train as run
     from tamedit.training.folder import DataFacts, check_resumable
     from tamedit.training.proposal import recommended
-    from tamedit.training.recipe import REFERENCE, Reference, check_beginning, make_config
+    from tamedit.training.provenance import Reference
+    from tamedit.training.recipe import REFERENCE, check_beginning, make_config
 
     check_beginning(init is not None, size, bounds, privacy, private_bounds)  # type: ignore[arg-type]
     series, split = load_split(source, private=private, **reading)
@@ -212,9 +213,7 @@ def train(
         start=None if initial is None else initial.start,
         private_bounds=private_bounds,
     )
-    given = {"steps": steps, "batch_size": batch_size, "size": size}
-    named = [name for name, value in given.items() if value is not None]
-    config = recommended(config, split.train, scale, named, minutes)  # type: ignore[arg-type]
+    config = recommended(config, split.train, scale, minutes, steps=steps, batch_size=batch_size, size=size)  # type: ignore[arg-type]
     options.say_notes(series.notes, as_json)
     facts = DataFacts(
         reading=reading,

@@ -18,7 +18,7 @@ from tamedit.tasks.fit import load_split
 from tamedit.training.artifact import load_model
 from tamedit.training.folder import load_run
 from tamedit.training.magnitudes import QUANTITIES, Seen, recorded, together
-from tamedit.training.recipe import Reference
+from tamedit.training.provenance import Reference
 from tamedit.training.source import example_losses
 from tamedit.training.start import origin_of
 from tamedit.windows.cut import cut

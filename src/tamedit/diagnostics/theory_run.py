@@ -30,7 +30,8 @@ from tamedit.model.bounds import Bounds
 from tamedit.training.artifact import ModelSpec, load_model
 from tamedit.training.folder import load_run
 from tamedit.training.private import NOT_PRIVATE
-from tamedit.training.recipe import REFERENCE, Reference
+from tamedit.training.provenance import Reference
+from tamedit.training.recipe import REFERENCE
 from tamedit.training.recorder import HEADER, STATEMENT
 
 ASSUMED, CLIP, STARTS = 5.0, 1.0, 4

@@ -16,8 +16,9 @@ from tamedit.data.split import Split, draw_meters, split_by_meter, split_by_time
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.experiments.cells import Cell
 from tamedit.tasks.fit import load_split
+from tamedit.training.provenance import Start
 from tamedit.training.public import SOURCE, fleet, public_config
-from tamedit.training.recipe import REFERENCE, RunConfig, Scale, Start, make_config
+from tamedit.training.recipe import REFERENCE, RunConfig, Scale, make_config
 
 SIMULATED, FLEET, HEAVY = "simulated", "fleet", "-heavy"
 PANELS = ("ideal", FLEET)

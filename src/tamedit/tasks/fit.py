@@ -133,9 +133,8 @@ def fit(
             start=None if initial is None else initial.start,
             private_bounds=private_bounds,
         )
-        given = {"steps": steps, "batch_size": batch_size, "size": size}
-        named = [one for one, value in given.items() if value is not None]
-        config = recommended(config, split.train, scale, named, MINUTES if minutes is None else minutes)
+        allowed = MINUTES if minutes is None else minutes
+        config = recommended(config, split.train, scale, allowed, steps=steps, batch_size=batch_size, size=size)
         facts = DataFacts(
             reading=reading,
             non_negative=non_negative,

@@ -11,7 +11,6 @@ optimiser, larger batches on the noise.
 """
 
 import math
-from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
 
@@ -140,10 +139,8 @@ def propose(
     )
 
 
-def recommended(
-    config: RunConfig, train: Series, scale: Scale, given: Sequence[str], minutes: float = MINUTES
-) -> RunConfig:
-    """The configuration with the proposal for everything that the user has not `given` (steps, batch_size, size).
+def recommended(config: RunConfig, train: Series, scale: Scale, minutes: float = MINUTES, **given: object) -> RunConfig:
+    """The configuration with the proposal for everything that the user has not `given` (steps, batch_size, size: else None).
 
     For private runs with a budget, in blocks, at scale `laptop`; any other configuration comes back as it is.
     """
@@ -155,11 +152,13 @@ def recommended(
     begins = config.start is not None
     found = propose_for(train, config.window, config.stride, privacy, minutes=minutes, begins=begins)
     training = config.training.model_dump() | {
-        name: value for name, value in found.training.items() if name not in given
+        name: value for name, value in found.training.items() if given.get(name) is None
     }
     training["warmup"] = min(training["warmup"], max(training["steps"] // 10, 1))
     network = config.network.model_dump()
-    if "size" not in given and config.start is None and len(config.network.bounds) == 1:  # else made for this depth
+    if (
+        given.get("size") is None and config.start is None and len(config.network.bounds) == 1
+    ):  # else made for this depth
         network |= SIZES[found.size]
     if "draws" not in privacy.model_fields_set:
         privacy = privacy.model_copy(update={"draws": found.draws})

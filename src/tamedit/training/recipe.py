@@ -5,7 +5,6 @@ v-prediction. `anchor="none"`, the paper's: z-scores of the training split, ε-p
 (seconds), `laptop` (minutes on two cores), `paper` (the published settings).
 """
 
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
@@ -15,22 +14,15 @@ from tamedit.data.sources import SOURCES, Source
 from tamedit.diffusion.process import Process
 from tamedit.errors import UserError
 from tamedit.model.bounds import OPERATORS, Bounds, Operator
-from tamedit.model.tuning import Tuning
 from tamedit.model.zoo import SIZES, TIGHTNESS, NetworkConfig, Tightness, tightened
 from tamedit.privacy.request import Privacy
 from tamedit.training.config import TrainingConfig
+from tamedit.training.provenance import Measured, Reference, Start
 from tamedit.windows.anchor import Anchor
 from tamedit.windows.examples import ExampleConfig
 from tamedit.windows.masks import MaskConfig
 
 Scale = Literal["smoke", "laptop", "paper"]
-Origin = Literal["public", "said to be public", "not public"]  # of data that came before a guarantee
-ORIGINS: tuple[Origin, ...] = get_args(Origin)  # the least public last
-CLAIMED: dict[Origin, str] = {
-    "public": "is public",
-    "said to be public": "the user says is public or simulated",
-    "not public": "is not public",
-}
 
 # (C₀, Γ₀, B₀, A₀): p99 of ‖c‖, |γ|, |β|, |α| in unbounded training on 50 simulated meters, size small
 # (`python benchmarks/reference_magnitudes.py --steps 600`).
@@ -41,83 +33,6 @@ REFERENCE: dict[str, Bounds] = {
 
 SHORTEST, LONGEST = 8, 512  # rows of a window, unless the user says more
 PAPER_MASKS = MaskConfig(weights={"random": 1.0, "block": 1.0, "stride": 1.0})
-
-
-class Reference(BaseModel):
-    """(C₀, Γ₀, B₀, A₀) as `tamedit diagnose --bounds` measured them, and on what."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    magnitudes: Bounds
-    anchor: Anchor
-    source: str
-    origin: Origin
-    quantile: float
-    quantiles: dict[str, dict[str, float]]  # of ‖c‖, |γ|, |β|, |α|
-    blocks: tuple[Bounds, ...] = ()  # the same magnitudes block by block, and the final layer's
-
-    @classmethod
-    def load(cls, path: Path, anchor: str, private: bool) -> "Reference":
-        """A file, if a run of this form, private or not, may use it."""
-        try:
-            found = cls.model_validate_json(path.read_text(encoding="utf-8"))
-            if None in dict(found.magnitudes).values():
-                raise ValueError("a magnitude is missing")
-        except (OSError, ValueError) as error:
-            raise UserError(
-                f"--reference {path} cannot be read; make it with: tamedit diagnose RUN --bounds"
-            ) from error
-        if found.anchor != anchor:
-            raise UserError(
-                f"--reference {path} was measured with --anchor {found.anchor} and this run has --anchor {anchor}; measure anew."
-            )
-        if private and found.origin == "not public":
-            raise UserError(
-                f"--reference {path} was measured without noise on data that is not public, so no guarantee would cover what "
-                "it reveals; measure on public or simulated data, or train without privacy."
-            )
-        return found
-
-    def by_block(self, depth: int) -> tuple[Bounds, ...]:
-        """One entry a block and the final layer's, for a network of this depth."""
-        if len(self.blocks) != depth + 1:
-            raise UserError(
-                f"The reference has magnitudes of {max(len(self.blocks) - 1, 0)} blocks and the network {depth}; measure a run "
-                "of the same size, or leave out --by-block."
-            )
-        return self.blocks
-
-
-class Start(BaseModel):
-    """What the initial weights are, and which parameters move on from there. Kept with the run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    source: str  # what they were trained on
-    origin: Origin
-    digest: str  # of the weights
-    sizes: dict[str, int]  # depth, width, heads, mlp_ratio
-    tuning: Tuning = "all"
-    rank: PositiveInt = 4
-
-    @property
-    def sentence(self) -> str:
-        """For the statement: what is outside of the guarantee because it came before."""
-        return f"the data of the model that training began from ({self.source}), which {CLAIMED[self.origin]}"
-
-
-class Measured(BaseModel):
-    """Where the reference magnitudes of the bounds were measured, if they are not the built-in ones. Kept with the run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    source: str
-    origin: Origin
-
-    @property
-    def sentence(self) -> str:
-        """For the statement: what is outside of the guarantee because it came before."""
-        return f"the data that the bounds were measured on ({self.source}), which {CLAIMED[self.origin]}"
 
 
 class RunConfig(BaseModel):

@@ -15,7 +15,8 @@ from tamedit.errors import UserError
 from tamedit.model.tuning import Tuning
 from tamedit.training.artifact import ModelSpec, load_model
 from tamedit.training.folder import load_run
-from tamedit.training.recipe import ORIGINS, Origin, RunConfig, Start
+from tamedit.training.provenance import ORIGINS, Origin, Start
+from tamedit.training.recipe import RunConfig
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,96 @@
+"""What came before a run and stays outside of its guarantee: the model that it begins from, the magnitudes of its bounds."""
+
+from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, PositiveInt
+
+from tamedit.errors import UserError
+from tamedit.model.bounds import Bounds
+from tamedit.model.tuning import Tuning
+from tamedit.windows.anchor import Anchor
+
+Origin = Literal["public", "said to be public", "not public"]  # of data that came before a guarantee
+ORIGINS: tuple[Origin, ...] = get_args(Origin)  # the least public last
+CLAIMED: dict[Origin, str] = {
+    "public": "is public",
+    "said to be public": "the user says is public or simulated",
+    "not public": "is not public",
+}
+
+
+class Reference(BaseModel):
+    """(C₀, Γ₀, B₀, A₀) as `tamedit diagnose --bounds` measured them, and on what."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    magnitudes: Bounds
+    anchor: Anchor
+    source: str
+    origin: Origin
+    quantile: float
+    quantiles: dict[str, dict[str, float]]  # of ‖c‖, |γ|, |β|, |α|
+    blocks: tuple[Bounds, ...] = ()  # the same magnitudes block by block, and the final layer's
+
+    @classmethod
+    def load(cls, path: Path, anchor: str, private: bool) -> "Reference":
+        """A file, if a run of this form, private or not, may use it."""
+        try:
+            found = cls.model_validate_json(path.read_text(encoding="utf-8"))
+            if None in dict(found.magnitudes).values():
+                raise ValueError("a magnitude is missing")
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"--reference {path} cannot be read; make it with: tamedit diagnose RUN --bounds"
+            ) from error
+        if found.anchor != anchor:
+            raise UserError(
+                f"--reference {path} was measured with --anchor {found.anchor} and this run has --anchor {anchor}; measure anew."
+            )
+        if private and found.origin == "not public":
+            raise UserError(
+                f"--reference {path} was measured without noise on data that is not public, so no guarantee would cover what "
+                "it reveals; measure on public or simulated data, or train without privacy."
+            )
+        return found
+
+    def by_block(self, depth: int) -> tuple[Bounds, ...]:
+        """One entry a block and the final layer's, for a network of this depth."""
+        if len(self.blocks) != depth + 1:
+            raise UserError(
+                f"The reference has magnitudes of {max(len(self.blocks) - 1, 0)} blocks and the network {depth}; measure a run "
+                "of the same size, or leave out --by-block."
+            )
+        return self.blocks
+
+
+class Start(BaseModel):
+    """What the initial weights are, and which parameters move on from there. Kept with the run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str  # what they were trained on
+    origin: Origin
+    digest: str  # of the weights
+    sizes: dict[str, int]  # depth, width, heads, mlp_ratio
+    tuning: Tuning = "all"
+    rank: PositiveInt = 4
+
+    @property
+    def sentence(self) -> str:
+        """For the statement: what is outside of the guarantee because it came before."""
+        return f"the data of the model that training began from ({self.source}), which {CLAIMED[self.origin]}"
+
+
+class Measured(BaseModel):
+    """Where the reference magnitudes of the bounds were measured, if they are not the built-in ones. Kept with the run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    origin: Origin
+
+    @property
+    def sentence(self) -> str:
+        """For the statement: what is outside of the guarantee because it came before."""
+        return f"the data that the bounds were measured on ({self.source}), which {CLAIMED[self.origin]}"
