@@ -81,10 +81,19 @@ def test_a_window_gets_the_same_draws_in_every_batch(solver: Solver) -> None:
     whole = sample(network, seen, process, 4, windows=names, config=SamplerConfig(solver=solver, steps=5))
     small = sample(network, seen, process, 4, windows=names, config=SamplerConfig(solver=solver, steps=5, rows=4))
     torch.testing.assert_close(whole, small, rtol=1e-4, atol=1e-5)
+    least = sample(network, seen, process, 4, windows=names, config=SamplerConfig(solver=solver, steps=5, rows=3))
+    torch.testing.assert_close(whole, least, rtol=1e-4, atol=1e-5)
     other = sample(network, seen, process, 4, windows=names, seed=1, config=SamplerConfig(solver=solver, steps=5))
     assert not torch.allclose(whole, other)
     again = sample(network, seen, process, 4, windows=names[::-1].copy(), config=SamplerConfig(solver=solver, steps=5))
     assert not torch.allclose(whole, again), "another window has other draws"
+
+
+def test_no_more_rows_at_once_than_asked_for() -> None:
+    network, seen = DiffusionTransformer(CONFIG), []
+    network.output.register_forward_hook(lambda module, inputs, output: seen.append(len(output)))
+    sample(network, context(3, seen=0.3), Process(), 10, config=SamplerConfig(steps=1, rows=4))
+    assert seen == [4, 4, 2] * 3
 
 
 def test_antithetic_samples_are_pairs_and_sharpen_the_mean() -> None:

@@ -4,23 +4,33 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tamedit.evaluation.intervals import bootstrap_interval, bootstrap_weights, combine, over_seeds
+from tamedit.evaluation.intervals import (
+    bootstrap_interval,
+    bootstrap_weights,
+    combine,
+    draws_of,
+    group_weights,
+    over_seeds,
+)
 
 
 def test_weights_are_counts_of_a_seeded_draw() -> None:
     weights = bootstrap_weights(30, 500, seed=1)
-    assert (weights.sum(axis=1) == 30).all()
+    assert weights.sum(axis=1) == pytest.approx(30)
     assert (weights == bootstrap_weights(30, 500, seed=1)).all()
     assert (weights != bootstrap_weights(30, 500, seed=2)).any()
     assert weights.mean(axis=0) == pytest.approx(np.ones(30), abs=0.2)
-    assert weights.var() == pytest.approx(1 - 1 / 30, rel=0.05)  # multinomial
+    wider = (
+        30 / 29 * (stats.t.ppf(0.975, 29) / stats.norm.ppf(0.975)) ** 2
+    )  # than 30 draws of 30, for Student's interval
+    assert weights.var() == pytest.approx((1 - 1 / 30) * wider, rel=0.05)
     assert bootstrap_weights(1, 5).tolist() == [[1.0]] * 5
     assert bootstrap_weights(7, 0, block=3).shape == (0, 7)
 
 
 def test_blocks_keep_neighbours_together() -> None:
     weights = bootstrap_weights(40, 2000, block=5, seed=0)
-    assert (weights.sum(axis=1) == 40).all()
+    assert weights.sum(axis=1) == pytest.approx(40)
     together = [np.corrcoef(weights[:, 3], weights[:, 3 + gap])[0, 1] for gap in (1, 4, 8)]
     assert together[0] > 0.6
     assert 0.3 > together[1] > together[2]
@@ -37,6 +47,18 @@ def test_the_interval_of_a_mean_has_its_nominal_coverage() -> None:
         )
         held += ends is not None and ends[0] <= 1 <= ends[1]
     assert 0.89 < held / 300 < 0.98
+
+
+def test_few_meters_have_an_interval_as_wide_as_students() -> None:
+    rng = np.random.default_rng(1)
+    held = 0
+    for trial in range(400):
+        own = np.repeat(rng.normal(size=10), 3)
+        drawn = group_weights(np.repeat(np.arange(10), 3), 300, seed=trial) @ own / 30
+        low, high = bootstrap_interval(float(own.mean()), drawn, -np.inf, np.inf) or (9, 9)
+        held += low <= 0 <= high
+    assert 0.91 < held / 400 < 0.98  # ten draws of ten: 0.89
+    assert [draws_of(count) for count in (1, 2, 10, 54, 10_000)] == [1, 1, 7, 51, 9997]
 
 
 def test_overlapping_windows_need_blocks() -> None:

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -40,6 +41,18 @@ def two_channels() -> tuple[Model, Split]:
     hours = np.arange(1500)[:, None]
     series = tame.read(5 + np.sin(2 * np.pi * hours / 24) * [1, 20] + 0.1 * rng.normal(size=(1500, 2)))
     return tame.fit(series, scale="smoke", steps=1, window=96), split_by_time(series)
+
+
+def test_z_units_follow_the_names_of_the_channels(two_channels: tuple[Model, Split]) -> None:
+    model, split = two_channels
+    swapped = Split(
+        *(
+            tame.read(pd.DataFrame(part.values[:, ::-1], index=part.times, columns=part.targets[::-1]))
+            for part in (split.train, split.validation, split.test)
+        )
+    )
+    np.testing.assert_allclose(Trial(model, split, 8).deviation, Trial(model, swapped, 8).deviation, rtol=1e-9)
+    np.testing.assert_array_equal(Trial(model, split, 8).truth, Trial(model, swapped, 8).truth)
 
 
 def test_tslib_is_mse_and_mae_over_all_masked_cells(two_channels: tuple[Model, Split]) -> None:

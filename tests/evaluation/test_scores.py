@@ -231,7 +231,8 @@ def test_constants_single_windows_and_zeros_give_numbers_or_nothing(windows: int
         json.dumps([z.to_dict(), original.to_dict()], allow_nan=False)
         for name in ("rmse", "mae", "crps", "dist_KL", "dist_JS", "dist_WS", "dist_KS", "MMD"):
             assert z[name] == pytest.approx(0.0, abs=1e-12), name
-        assert z["coverage90"] == 1.0
+        assert z["coverage50"] == 1.0
+        assert z["coverage90"] is z["width90"] is None, "four samples reach no 90 %"
         assert z["R2"] is z["temp_spec_dist"] is None
         assert (z.intervals["CRPS"] is None) == (windows == 1)
 
@@ -241,7 +242,7 @@ def test_scores_compare_by_their_numbers() -> None:
     assert Scores({"CRPS": 1.0}).crps == 1.0
 
 
-@pytest.mark.parametrize("drawn", [1, 6])
+@pytest.mark.parametrize("drawn", [1, 20])
 def test_every_metric_but_the_pooled_is_the_mean_of_its_channels_in_both_units(drawn: int) -> None:
     rng = np.random.default_rng(5)
     deviation, spread = np.array([0.5, 40.0]), np.array([1.0, 30.0])

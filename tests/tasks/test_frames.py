@@ -38,6 +38,14 @@ def test_short_meters_get_empty_rows_before_their_first(lengths: list[int], leng
         assert (padded.covariates[rows] == meter).all()
 
 
+@pytest.mark.parametrize(("step", "zone"), [("MS", None), ("ME", None), ("D", "Europe/Berlin"), ("W-FRI", None)])
+def test_empty_rows_before_the_first_stay_on_the_calendar(step: str, zone: str | None) -> None:
+    longer = pd.date_range("2023-10-10", periods=30, freq=step, tz=zone)
+    series = read(pd.DataFrame({"time": longer[20:], "x": np.arange(10.0)}), targets=["x"])
+    padded, _ = at_least(series, 30)
+    assert (padded.times == longer).all()
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(2, 20), min_size=1, max_size=4), st.integers(1, 15))
 def test_empty_rows_after_every_meter(lengths: list[int], horizon: int) -> None:
@@ -92,6 +100,16 @@ def test_stamps_of_generated_windows() -> None:
     assert (random[:, 0] == random[:, 0].astype("datetime64[D]")).all()
     assert len(np.unique(random[:, 0])) > 20
     assert (random == window_times(50, 2, 3600, None, 0)).all()
+
+
+@pytest.mark.parametrize("step", ["W-FRI", "D", "h", "15min"])
+def test_generated_windows_stand_where_the_rows_of_training_did(step: str) -> None:
+    stamps = pd.date_range("2023-10-10 06:10", periods=40, freq=step)
+    series = read(pd.DataFrame({"time": stamps, "x": np.arange(40.0)}), targets=["x"])
+    times = window_times(30, 2, series.frequency.total_seconds(), None, 0, series.phase_seconds)
+    apart = (times - stamps[0].to_datetime64()) / series.frequency.to_timedelta64()
+    assert (apart == apart.round()).all()
+    assert len(np.unique(times[:, 0])) > 10
 
 
 def test_generated_months_stay_on_the_calendar() -> None:

@@ -11,6 +11,7 @@ from made_meter import meter
 import tamedit as tame
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
+from tamedit.model.dit import DiffusionTransformer
 from tamedit.tasks.frames import QUANTILES
 from tamedit.tasks.model import Model
 
@@ -300,6 +301,27 @@ def test_many_channels_in_any_order() -> None:
         model.impute(holed, targets=["a"])
     with pytest.raises(UserError, match="no column 'b'"):
         model.impute(holed[["a"]])
+    with pytest.raises(UserError, match="channels b, c and the model was trained on a, b"):
+        model.impute(tame.read(holed.rename(columns={"b": "c", "a": "b"})[["b", "c"]]), samples=2, sampler=FAST)
+    renamed = model.impute(tame.read(holed.rename(columns={"a": "x", "b": "y"})), samples=2, sampler=FAST)
+    np.testing.assert_array_equal(renamed["x"], filled["a"])
+
+
+def test_a_network_of_more_channels_than_the_data() -> None:
+    """K_max: channels of padding change no draw of the real ones in shape or place, and come out nowhere."""
+    hours = pd.date_range("2024-01-01", periods=200, freq="h", name="time")
+    frame = pd.DataFrame({"a": np.sin(np.arange(200) / 4), "b": np.cos(np.arange(200) / 4)}, index=hours)
+    narrow = tame.fit(frame, scale="smoke", steps=1, window=32)
+    network = narrow.spec.network.model_copy(update={"target_channels": 4})
+    examples = narrow.spec.examples.model_copy(update={"channels": 4})
+    wide = Model(
+        DiffusionTransformer(network), narrow.spec.model_copy(update={"network": network, "examples": examples})
+    )
+    frame.iloc[50:60, 1] = np.nan
+    filled = wide.impute(frame, samples=4, sampler=FAST)
+    assert filled.notna().to_numpy().all()
+    assert (filled["a"].to_numpy() == frame["a"].to_numpy(dtype=np.float32)).all()
+    assert filled["b"].iloc[50:60].nunique() == 10
 
 
 def test_mistakes(model: Model) -> None:

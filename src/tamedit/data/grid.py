@@ -180,6 +180,11 @@ def after(times: pd.DatetimeIndex, step: Step, steps: int) -> pd.DatetimeIndex:
     return step.stamps(last + step.size * np.arange(1, steps + 1), times)
 
 
+def moved(times: pd.DatetimeIndex, step: Step, steps: np.ndarray) -> pd.DatetimeIndex:
+    """Every stamp moved by its number of steps, along the grid: by the clock for days, by the calendar for months."""
+    return step.stamps(step.ordinals(times) + step.size * steps, times)
+
+
 def spoken(step: Step) -> str:
     """A step in words: "1 hour", "15 minutes", "1 day", "3 months"."""
     if step.kind == "months":

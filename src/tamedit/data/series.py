@@ -14,7 +14,7 @@ import pandas as pd
 
 from tamedit.data import assemble
 from tamedit.data.columns import Wanted
-from tamedit.data.grid import MICROSECONDS_A_DAY, Step, after, spoken
+from tamedit.data.grid import MICROSECONDS_A_DAY, Step, after, microseconds, moved, spoken
 from tamedit.errors import UserError
 
 
@@ -82,6 +82,17 @@ class Series:
         if size == MICROSECONDS_A_DAY:
             return 7
         return 52 if size == 7 * MICROSECONDS_A_DAY else 1
+
+    @property
+    def phase_seconds(self) -> float:
+        """Where the first row stands within a step counted from Thursday 1970-01-01 00:00, by the clock; 0 for months."""
+        if self._step.kind == "months" or not len(self):
+            return 0.0
+        return float(microseconds(self.times[:1].tz_localize(None))[0] % self._step.size) / 1e6
+
+    def moved(self, rows: np.ndarray, steps: np.ndarray) -> pd.DatetimeIndex:
+        """The stamps of these rows, each moved by a number of steps."""
+        return moved(self.times[rows], self._step, steps)
 
     @property
     def _step(self) -> Step:

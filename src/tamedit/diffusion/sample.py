@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float, Int64, UInt64
 from pydantic import BaseModel, ConfigDict, PositiveInt
 from torch import Tensor
 
@@ -102,10 +102,14 @@ def sample(
     for first in range(0, len(context), at_once):
         part = slice(first, first + at_once)
         noise = starting_noise(names[part], samples, shape, seed, config.antithetic)
+        keys = example_keys(seed, "ancestral", 0, (names[part, None] * samples + np.arange(samples)).ravel())
+        keys = keys.reshape(-1, samples)
         some = context[part].to(device)
-        wanted = ((1 - some.observed) * some.channels[:, None, :]).repeat_interleave(samples, dim=0)
-        result = _solve(network, some, scheduler, noise.flatten(0, 1).to(device), wanted, config, names[part], seed)
-        drawn.append(result.view(-1, samples, *shape).cpu())
+        pieces = []
+        for begin in range(0, samples, config.rows):  # more than one if a single window has more samples than rows
+            own = slice(begin, begin + config.rows)
+            pieces.append(_solve(network, some, scheduler, noise[:, own].to(device), keys[:, own], config).cpu())
+        drawn.append(torch.cat(pieces, dim=1))
     return torch.cat(drawn) if drawn else torch.empty(0, samples, *shape)
 
 
@@ -113,24 +117,20 @@ def _solve(
     network: DiffusionTransformer,
     context: Context,
     scheduler: Any,
-    noised: Float[Tensor, "R L K"],
-    wanted: Float[Tensor, "R L K"],
+    noise: Float[Tensor, "B S L K"],
+    keys: UInt64[np.ndarray, "B S"],
     config: SamplerConfig,
-    windows: Int64[np.ndarray, " B"],
-    seed: int,
-) -> Float[Tensor, "R L K"]:
-    scheduler.set_timesteps(config.solver_steps, device=noised.device)  # and forget the batch before
-    prepared = network.prepare(context).repeat(len(noised) // max(len(context), 1))
-    extra = {"generator": _generators(windows, len(noised), seed)} if config.solver == "ddpm" else {}
+) -> Float[Tensor, "B S L K"]:
+    """Draws from their starting noise; `keys` name the noise of ancestral steps."""
+    scheduler.set_timesteps(config.solver_steps, device=noise.device)  # and forget the batch before
+    samples, noised = noise.shape[1], noise.flatten(0, 1)
+    prepared = network.prepare(context).repeat(samples)
+    wanted = ((1 - context.observed) * context.channels[:, None, :]).repeat_interleave(samples, dim=0)
+    extra = {}
+    if config.solver == "ddpm":
+        extra["generator"] = [torch.Generator().manual_seed(int(key >> 1)) for key in keys.ravel().tolist()]
     for time in scheduler.timesteps:
         times = time.expand(len(noised)).long()
         predicted = network.denoise(noised * wanted, times, prepared)
         noised = scheduler.step(predicted, time, noised, **extra).prev_sample
-    return noised * wanted
-
-
-def _generators(windows: Int64[np.ndarray, " B"], rows: int, seed: int) -> list[torch.Generator]:
-    """One generator a row for the noise of ancestral steps, named by its window and its number in it."""
-    each = rows // max(len(windows), 1)
-    names = (windows[:, None] * each + np.arange(each)).ravel()
-    return [torch.Generator().manual_seed(int(key >> 1)) for key in example_keys(seed, "ancestral", 0, names).tolist()]
+    return (noised * wanted).view_as(noise)

@@ -1,8 +1,9 @@
 """How good is a model on the test split, beside guesses that cost nothing?
 
-Two tasks: `imputation` (a random 10 to 50 % of the steps hidden) and `forecast` (the last day hidden). Every method sees
-the same windows and the same masks. Numbers are in the data's units and in z-units (errors divided by each channel's
-standard deviation over the training split). They are computed from the data, so they are not private.
+Two tasks: `imputation` (a random 10 to 50 % of the steps hidden) and `forecast` (the last season hidden, at most three
+quarters of the window). Every method sees the same windows and the same masks. Numbers are in the data's units and in z-units
+(errors divided by each channel's standard deviation over the training split). They are computed from the data, so they are not
+private.
 """
 
 from collections.abc import Callable

@@ -1,12 +1,18 @@
 """How sure is a number? Resampling the windows of one run, and Student's t over the seeds of many.
 
 Bootstrap: windows are drawn with replacement and the metric is taken anew. Windows that overlap are not independent, so
-they are drawn in blocks of neighbours as long as the overlap (circular block bootstrap, Politis and Romano 1992); where there
+they are drawn in blocks of neighbours, longer than the overlap (circular block bootstrap, Politis and Romano 1992); where there
 are many meters, meters are drawn, each with all of its windows, since windows of a home resemble each other. Distances
 between distributions grow under resampling (a resample is coarser than the data), so the interval is the spread of the
 resamples laid around the estimate:
 
     [estimate + q_2.5 % − median,  estimate + q_97.5 % − median]     of the resampled metric, within the metric's range
+
+Few blocks (or meters) vary less in a resample than they do in truth, and their own spread is a guess. k draws of k blocks would
+give a mean the variance s²(k − 1) / k² and the quantiles of a normal. A resample is therefore of m draws, m < k, with weights
+k / m, so that the interval of a mean is Student's:
+
+    m = (k − 1) · (1.96 / t_{0.975, k − 1})²     z² s² (k − 1) / (k m) = t² s² / k
 
 Seeds: mean ± t_{0.975, n − 1} · s / √n.
 """
@@ -27,23 +33,33 @@ def usable_block(windows: int, block: int) -> int:
     return max(min(block, windows // 4), 1)
 
 
+def draws_of(count: int, level: float = LEVEL) -> int:
+    """m, how many of k blocks or groups a resample draws."""
+    if count < 2:
+        return 1
+    tail = (1 + level) / 2
+    narrower = float(stats.norm.ppf(tail) / stats.t.ppf(tail, count - 1))
+    return max(round((count - 1) * narrower**2), 1)
+
+
 def bootstrap_weights(windows: int, resamples: int, block: int = 1, seed: int = 0) -> Float[np.ndarray, "R B"]:
-    """How often each window is in each resample. Rows sum to `windows`."""
+    """The weight of each window in each resample. Rows sum to `windows`."""
     block = usable_block(windows, block)
-    blocks = -(-windows // block)
-    firsts = np.random.default_rng(seed).integers(windows, size=(resamples, blocks))
-    drawn = (firsts[:, :, None] + np.arange(block)).reshape(resamples, blocks * block)[:, :windows] % windows
+    draws = draws_of(windows // block)
+    firsts = np.random.default_rng(seed).integers(windows, size=(resamples, draws))
+    drawn = (firsts[:, :, None] + np.arange(block)).reshape(resamples, draws * block) % windows
     rows = np.arange(resamples)[:, None] * windows
-    weights = np.bincount((rows + drawn).ravel(), minlength=resamples * windows)
-    return weights.reshape(resamples, windows).astype(np.float64)
+    counts = np.bincount((rows + drawn).ravel(), minlength=resamples * windows)
+    return counts.reshape(resamples, windows) * (windows / (draws * block))
 
 
 def group_weights(groups: Int64[np.ndarray, " B"], resamples: int, seed: int = 0) -> Float[np.ndarray, "R B"]:
-    """How often each window is in each resample, when whole groups of windows are drawn with replacement."""
+    """The weight of each window in each resample, when whole groups of windows are drawn with replacement."""
     _, group = np.unique(groups, return_inverse=True)
     count = int(group.max(initial=-1)) + 1
-    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=resamples)  # (R, groups)
-    return drawn[:, group].astype(np.float64)
+    draws = draws_of(count)
+    drawn = np.random.default_rng(seed).multinomial(draws, np.full(count, 1 / count), size=resamples)  # (R, groups)
+    return drawn[:, group] * (count / draws)
 
 
 def bootstrap_interval(

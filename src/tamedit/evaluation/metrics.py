@@ -37,6 +37,7 @@ class Metric:
     finish: Callable[[Values], Values] = _same
     pooled: bool = False
     probabilistic: bool = False  # means nothing for a single guess
+    band: float | None = None  # of a central interval, which few samples do not reach
     original_only: bool = False  # a share of the data's own level, which z-units take away
     low: float = 0.0
     high: float = np.inf
@@ -54,10 +55,10 @@ POINTWISE = (
     ),
     Metric("CRPS", "crps"),
     Metric("CRPS_CSDI", "csdi_quantile", "absolute_truth", pooled=True, original_only=True),
-    Metric("coverage50", "inside50", probabilistic=True, high=1.0, best="neither"),
-    Metric("coverage90", "inside90", probabilistic=True, high=1.0, best="neither"),
-    Metric("width50", "width50", probabilistic=True, best="neither"),
-    Metric("width90", "width90", probabilistic=True, best="neither"),
+    Metric("coverage50", "inside50", probabilistic=True, band=0.5, high=1.0, best="neither"),
+    Metric("coverage90", "inside90", probabilistic=True, band=0.9, high=1.0, best="neither"),
+    Metric("width50", "width50", probabilistic=True, band=0.5, best="neither"),
+    Metric("width90", "width90", probabilistic=True, band=0.9, best="neither"),
 )
 # Distances between distributions are not ratios of sums; `distribution` computes them.
 DISTRIBUTIONAL = (

@@ -15,7 +15,7 @@ from tamedit.evaluation.distribution import DEGREES as UNITS
 from tamedit.evaluation.distribution import distribution_distances
 from tamedit.evaluation.intervals import bootstrap_interval
 from tamedit.evaluation.metrics import METRICS, POINTWISE, Metric, measure, over_channels
-from tamedit.evaluation.statistics import cell_statistics, hidden_cells
+from tamedit.evaluation.statistics import cell_statistics, hidden_cells, reached
 
 MAPE_FLOOR = 0.1  # of the channel's standard deviation over the training split
 # Names that were there first; tables and other programs read them.
@@ -88,7 +88,9 @@ def score(
         columns = {
             metric.name: measure(metric, drawn_sums)
             for metric in POINTWISE
-            if (original or not metric.original_only) and (probabilistic or not metric.probabilistic)
+            if (original or not metric.original_only)
+            and (probabilistic or not metric.probabilistic)
+            and (metric.band is None or reached(metric.band, samples.shape[1]))
         }
         for name, distance in apart.items():
             columns[name] = over_channels(distance.values / scale ** UNITS.get(name, 0), distance.defined)

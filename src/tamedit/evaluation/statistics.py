@@ -113,6 +113,11 @@ def in_order(samples: Float[np.ndarray, "N S"]) -> Float[np.ndarray, "N S"]:
     return ordered
 
 
+def reached(level: float, samples: int) -> bool:
+    """Whether the ends of a central interval lie among S samples; 90 % from 19 on. Outermost samples would cover less."""
+    return (1 - level) / 2 * (samples + 1) > 1 - 1e-9
+
+
 def central(ordered: Float[np.ndarray, "N S"], points: Sequence[float] = POINTS) -> list[PerCell]:
     """The 5, 25, 50, 75 and 95 % points (or others) at positions p (S + 1): numpy's method "weibull"."""
     count = ordered.shape[1]

@@ -31,7 +31,7 @@ class Trial:
         self.windows = pick_windows(series, model.spec.network.length, most_windows)
         self.numbers = np.arange(len(self.windows), dtype=np.int64)
         self.values, self.covariates = self.windows.gather(self.numbers)  # NaN where the data has none
-        self.deviation = standard_deviation(split.train.values)
+        self.deviation = standard_deviation(model.read(split.train).values)
 
     @property
     def truth(self) -> Float[np.ndarray, "B L K"]:
@@ -39,7 +39,7 @@ class Trial:
 
     @property
     def overlap(self) -> int:
-        """How many windows in a row share rows with the first of them: the block of the bootstrap."""
+        """How many windows in a row share rows with the first of them."""
         if len(self.windows) < 2:
             return 1
         apart = max(float(np.median(np.diff(self.windows.starts))), 1.0)
@@ -52,11 +52,11 @@ class Trial:
 
     @property
     def block(self) -> int:
-        """Neighbouring windows that are resampled together."""
-        return 1 if self.by_meter else usable_block(len(self.windows), self.overlap)
+        """Neighbouring windows that are resampled together: blocks as short as the overlap miss half of what windows share."""
+        return 1 if self.by_meter else usable_block(len(self.windows), 2 * self.overlap)
 
     def weights(self, resamples: int, seed: int = 0) -> Float[np.ndarray, "R B"]:
-        """How often each window is in each resample of the bootstrap."""
+        """The weight of each window in each resample of the bootstrap."""
         if self.by_meter:
             return group_weights(self.windows.meter_of(), resamples, seed)
         return bootstrap_weights(len(self.windows), resamples, self.block, seed)

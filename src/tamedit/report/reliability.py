@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from tamedit.evaluation.aggregation import resampled, totals
 from tamedit.evaluation.intervals import bootstrap_interval
 from tamedit.evaluation.metrics import Metric, measure
-from tamedit.evaluation.statistics import central, hidden_cells, in_order
+from tamedit.evaluation.statistics import central, hidden_cells, in_order, reached
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
@@ -41,7 +41,7 @@ class Curve:
 
 def reachable(samples: int) -> tuple[float, ...]:
     """The levels whose ends lie among S samples."""
-    return tuple(level for level in LEVELS if (1 - level) / 2 * (samples + 1) > 1 - 1e-9)
+    return tuple(level for level in LEVELS if reached(level, samples))
 
 
 def reliability(

@@ -48,7 +48,7 @@ def _settings(found: Findings) -> list[list[Html | str | None]]:
     parameters = sum(one.numel() for one in found.model.network.parameters())
     rows: list[list[Any]] = [
         ["Network", f"{network.depth} blocks, width {network.width}, {network.heads} heads", "diffusion transformer"],
-        ["Parameters", f"{parameters:,}", "numbers that were trained"],
+        ["Parameters", f"{parameters:,}", "numbers in the network"],
         ["Window", f"{config.window:,}", "steps that the model sees at once"],
         ["Stride", f"{config.stride:,}", "steps between windows, where they overlap"],
         ["Anchor", config.examples.anchor, "seasonal: learns the residual from a free fill; none: the paper's form"],

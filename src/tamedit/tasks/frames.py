@@ -189,17 +189,24 @@ def at_least(series: Series, length: int) -> tuple[Series, np.ndarray]:
         np.arange(rows) - np.repeat(offsets[:-1] + lacking, lengths + lacking), 0
     )
     before = np.minimum(np.arange(rows) - np.repeat(offsets[:-1] + lacking, lengths + lacking), 0)
-    times = series.times[source] + before * series.frequency
-    padded = replace(
-        series, values=values, covariates=series.covariates[source], times=pd.DatetimeIndex(times), offsets=offsets
-    )
+    times = series.times[source].where(before == 0, series.moved(source, before))
+    padded = replace(series, values=values, covariates=series.covariates[source], times=times, offsets=offsets)
     return padded, kept
 
 
 def window_times(
-    count: int, length: int, frequency_seconds: float, start: str | pd.Timestamp | None, seed: int
+    count: int,
+    length: int,
+    frequency_seconds: float,
+    start: str | pd.Timestamp | None,
+    seed: int,
+    phase_seconds: float = 0.0,
 ) -> np.ndarray:
-    """(N, L) stamps of generated windows; a step of whole months begins each at its first day."""
+    """(N, L) stamps of generated windows: from `start`, or from the first stamp of any day (`Series.phase_seconds`) on.
+
+    A step of whole months begins each at its first day.
+    """
+    step = np.timedelta64(round(frequency_seconds * 1e6), "us")
     if start is not None:
         stamp = pd.to_datetime(start, errors="coerce") if isinstance(start, str) else start
         if not isinstance(stamp, pd.Timestamp):
@@ -212,7 +219,9 @@ def window_times(
     if months and abs(frequency_seconds - months * DAYS_A_MONTH * 86_400) < 1:
         steps = np.arange(length) * np.timedelta64(months, "M")
         return (first.astype("datetime64[M]")[:, None] + steps).astype("datetime64[us]")
-    return first[:, None] + np.arange(length) * np.timedelta64(round(frequency_seconds * 1e6), "us")
+    if start is None:
+        first = first + (np.datetime64(round(phase_seconds * 1e6), "us") - first) % step
+    return first[:, None] + np.arange(length) * step
 
 
 def windows_table(times: np.ndarray, values: np.ndarray, targets: tuple[str, ...]) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from tamedit.tasks import frames
 from tamedit.tasks.stitch import Line, fill
 from tamedit.training.artifact import ModelSpec, load_model, save_model
 from tamedit.training.device import choose_device
-from tamedit.windows.examples import build_context
+from tamedit.windows.examples import build_context, pad_context
 
 Data: TypeAlias = str | Path | pd.DataFrame | np.ndarray | Series
 
@@ -128,7 +128,10 @@ class Model:
                 "use forecast or impute with a table that holds them."
             )
         first = pd.Timestamp(start) if isinstance(start, date | np.datetime64) else start
-        times = frames.window_times(count, self.spec.network.length, self.spec.frequency_seconds, first, seed)  # (N, L)
+        spec = self.spec
+        times = frames.window_times(  # (N, L)
+            count, spec.network.length, spec.frequency_seconds, first, seed, spec.phase_seconds
+        )
         known = (
             calendar(pd.DatetimeIndex(times.ravel())) if self.spec.calendar else np.zeros((times.size, 0), np.float32)
         )
@@ -175,6 +178,11 @@ class Model:
                 f"{pd.Timedelta(seconds=self.spec.frequency_seconds)}; resample it, or name the step with frequency= "
                 "(--frequency) if rows are only absent."
             )
+        if 0 < len(set(series.targets) & set(wanted)) < len(wanted):
+            raise UserError(
+                f"The data has the channels {', '.join(series.targets)} and the model was trained on {', '.join(wanted)}; give "
+                "the same names, or other names for all of them in the model's order."
+            )
         if series.targets != wanted and set(series.targets) == set(wanted):
             order = [series.targets.index(name) for name in wanted]
             series = replace(series, values=series.values[:, order], targets=wanted)
@@ -210,7 +218,9 @@ class Model:
     ) -> Tensor:
         """Draws of whole windows in the data's units, (W, S, L, K); observed cells as they are."""
         context, level, scale = build_context(values, observed, covariates, self.scaling, self.spec.examples)
-        residual = sample(self.network, context, self.spec.process, samples, seed=seed, windows=windows, config=sampler)
+        seen = pad_context(context, self.spec.examples.channels)
+        residual = sample(self.network, seen, self.spec.process, samples, seed=seed, windows=windows, config=sampler)
+        residual = residual[..., : values.shape[2]]  # real channels come first
         drawn = (context.anchor[:, None] + residual) * scale[:, None] + level[:, None]
         if self.spec.non_negative:
             drawn = drawn.clamp_min(0)

@@ -40,6 +40,7 @@ class ModelSpec(BaseModel):
     covariates: tuple[str, ...] = ()  # given by the user; calendar channels come after them
     calendar: bool = True
     frequency_seconds: float
+    phase_seconds: float = 0.0  # where stamps stand within a step
     non_negative: bool = False  # a public fact: readings below 0 cannot be
     privacy: dict[str, Any] = {
         "private": False,

@@ -212,6 +212,7 @@ def describe(config: RunConfig, facts: DataFacts, series: Series, scaling: Scali
         covariates=series.covariate_names,
         calendar=config.calendar,
         frequency_seconds=series.frequency.total_seconds(),
+        phase_seconds=series.phase_seconds,
         non_negative=facts.non_negative or bool(known and known.non_negative),
         privacy=privacy.to_dict(),
     )

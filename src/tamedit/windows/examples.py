@@ -10,6 +10,8 @@ in its hidden part would otherwise be worth more than all other windows together
 is sampled is not clamped. Per example, from the example alone.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -80,9 +82,19 @@ def pad_channels(batch: Batch, channels: int) -> Batch:
     def pad(value: Tensor, fill: float = 0.0) -> Tensor:
         return F.pad(value, (0, missing), value=fill)
 
-    seen = batch.context
-    context = Context(pad(seen.values), pad(seen.observed), pad(seen.anchor), seen.covariates, pad(seen.channels))
+    context = pad_context(batch.context, channels)
     return Batch(context, pad(batch.residual), pad(batch.hidden), pad(batch.level), pad(batch.scale, 1.0))
+
+
+def pad_context(context: Context, channels: int | None) -> Context:
+    """The same for what may be seen; as it is without a K_max."""
+    missing = 0 if channels is None else channels - context.values.shape[2]
+    if missing == 0:
+        return context
+    padded = {
+        name: F.pad(getattr(context, name), (0, missing)) for name in ("values", "observed", "anchor", "channels")
+    }
+    return replace(context, **padded)
 
 
 class Examples:
