@@ -68,6 +68,10 @@ def test_series_of_another_form_are_refused_before_the_public_stage(run: Run, tm
     code, _, err = run("train", table, "--out", out, "--init", "simulated", *SHORT)
     assert code == 2
     assert "has one target and no covariates but the calendar, and these series have 2 and 0" in err
+    pd.DataFrame({"time": pd.date_range("2020-01-01", periods=900, freq="D"), "load": 1.0}).to_csv(table, index=False)
+    code, _, err = run("train", table, "--out", out, "--init", "simulated", *SHORT)
+    assert code == 2
+    assert "has hourly rows, and these series have one every 1 day" in err
     assert not out.exists()
 
 

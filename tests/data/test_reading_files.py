@@ -171,7 +171,7 @@ def test_missing_files_and_folders(tmp_path: Path) -> None:
     assert "is a folder" in sentence(tmp_path)
     assert "There is no file" in sentence(tmp_path / "absent.csv")
     assert "not a readable Parquet file" in sentence(write(tmp_path, PLAIN, "meter.parquet"))
-    assert "cannot be made from 'list'" in sentence([1, 2])
+    assert "cannot be made from builtins.list" in sentence([1, 2])
 
 
 @pytest.mark.parametrize(

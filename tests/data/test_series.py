@@ -157,3 +157,35 @@ def test_names_of_an_arrays_channels() -> None:
     assert read(np.ones((10, 2)), targets=["a", "b"]).targets == ("a", "b")
     with pytest.raises(UserError, match="real numbers, not complex128"):
         read(np.ones((10, 1), dtype=complex))
+
+
+def test_numbers_of_meters_whose_stamps_do_not_repeat() -> None:
+    """Meter 007 was read in 2023, meter 008 in 2024: numbers in blocks are names, and readings are not."""
+    stamps = pd.date_range("2023-12-31", periods=48, freq="h")
+    frame = pd.DataFrame({"time": stamps, "meter": np.repeat([7, 8], 24), "kwh": np.arange(48.0)})
+    assert read(frame).meters == ("7", "8")
+    assert read(frame).targets == ("kwh",)
+    alone = read(frame[["time", "meter", "kwh"]].assign(meter=7))
+    assert (alone.meters, alone.targets) == (("7",), ("kwh",))
+    assert read(frame.assign(meter=np.arange(48) % 5)).targets == ("meter", "kwh")
+    assert read(frame[["time", "meter"]]).targets == ("meter",), "the only column is what was read"
+
+
+def test_other_kinds_of_table() -> None:
+    stamps = pd.date_range("2024-01-01", periods=30, freq="h", name="time")
+    frame = pd.DataFrame({"kwh": np.arange(30.0)}, index=stamps)
+
+    class Polars:
+        def to_pandas(self) -> pd.DataFrame:
+            return frame
+
+    for same in (frame["kwh"], frame.reset_index().set_index("time", drop=False), Polars()):
+        found = read(same)  # type: ignore[arg-type]
+        assert found.targets == ("kwh",)
+        assert (found.times == stamps).all()
+        np.testing.assert_array_equal(found.values[:, 0], np.arange(30))
+    masked = read(np.ma.masked_equal(np.array([[1.0], [-999.0], [3.0]]), -999.0))
+    np.testing.assert_array_equal(masked.values[:, 0], [1, np.nan, 3])
+    assert read(frame.assign(tariff=1.0), targets="kwh", covariates="tariff").covariate_names == ("tariff",)
+    with pytest.raises(UserError, match=r"cannot be made from builtins\.dict"):
+        read({})  # type: ignore[arg-type]

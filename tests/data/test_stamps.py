@@ -42,6 +42,14 @@ def test_ambiguous_dates_are_read_so_that_the_grid_is_regular() -> None:
     assert any("day first" in note for note in series.notes)
 
 
+@pytest.mark.parametrize("form", ["%d/%m/%Y", "%m/%d/%Y"])
+def test_ambiguous_dates_of_months(form: str) -> None:
+    months = pd.date_range("2010-01-01", periods=120, freq="MS")
+    series = series_at(months.strftime(form))
+    assert (series.times == months).all()
+    assert series.spoken_step == "1 month"
+
+
 def test_date_and_time_in_two_columns() -> None:
     frame = pd.DataFrame({"Date": ["16/12/2006", "16/12/2006"], "Time": ["17:24:00", "17:25:00"], "kw": ["4.2", "?"]})
     with pytest.raises(UserError, match=r"Row 1, column 'kw'"):
@@ -115,6 +123,9 @@ def test_clock_changes_in_a_named_zone(tmp_path: Path) -> None:
     np.testing.assert_array_equal(series.values[:, 0], np.arange(366 * 24))
     assert series.times.is_monotonic_increasing
     assert str(series.times.tz) == "Europe/London"
+    pd.DataFrame({"time": local, "kwh": np.arange(len(local))}).iloc[::-1].to_csv(path, index=False)  # newest first
+    backwards = read(path, timezone="Europe/London")
+    np.testing.assert_array_equal(backwards.values, series.values)
 
 
 def test_stamp_that_does_not_exist() -> None:

@@ -74,6 +74,11 @@ def test_future_covariates_of_several_meters(covariate_model: Model) -> None:
     assert list(ahead["time"]) == list(future["time"])
     with pytest.raises(UserError, match="of meter 'b'"):
         covariate_model.forecast(past, 10, samples=2, future=future[future["meter"] == "a"], sampler=FAST)
+    with pytest.raises(UserError, match=r"several rows at .* of meter 'a'.* in the column 'meter'"):
+        covariate_model.forecast(past, 10, samples=2, future=future.rename(columns={"meter": "home"}), sampler=FAST)
+    zoned = future.assign(time=future["time"].dt.tz_localize("UTC"))
+    with pytest.raises(UserError, match="have an offset from UTC and those of the series have none"):
+        covariate_model.forecast(past, 10, samples=2, future=zoned, sampler=FAST)
 
 
 def test_future_stamps_under_another_name(covariate_model: Model, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tamedit.training.recipe import RunConfig
 
 def test_fit_says_what_it_does_not_know(tmp_path: Path) -> None:
     frame = meter(300)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"fit\(\) got an unexpected keyword argument 'privcy'"):
         tame.fit(frame, scale="smoke", steps=2, window=32, privcy=1)
     with pytest.raises(UserError, match="validation part has 45 rows"):
         tame.fit(frame, scale="smoke", steps=2, window=64)

@@ -54,3 +54,26 @@ def test_a_load_has_a_zero_that_means_nothing() -> None:
         series = read(np.random.default_rng(0).random((200, channels)))
         scaling = make_scaling(make_config(series, name), DataFacts(), series)
         assert scaling.relative_floor == (RELATIVE_FLOOR,) * channels, name
+
+
+def test_one_glitch_does_not_set_the_floor() -> None:
+    """Nor one large meter: the floor follows what usual windows spread."""
+    clean = 0.5 + 0.1 * np.sin(np.arange(900) / 4)
+    glitch = clean.copy()
+    glitch[300] = 99_999.0
+    panel = np.stack([clean, clean, clean, 2000 * clean])[:, :, None]
+    floors = []
+    for values in (clean, glitch, panel):
+        series = read(values)
+        floors.append(make_scaling(make_config(series, "homes", window=48), DataFacts(), series).floor[0])
+    assert floors[0] == pytest.approx(0.3 * clean.std(), rel=0.01)
+    assert max(floors[1:]) < 4 * floors[0]
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-5, 1e-8, 1e-12])
+def test_units_follow_small_readings(size: float) -> None:
+    series = read((size * (0.5 + 0.1 * np.sin(np.arange(900) / 4))).astype(np.float32))
+    scaling = make_scaling(make_config(series, "homes", window=48), DataFacts(), series)
+    values = torch.from_numpy(series.values[:48])[None]
+    _, scale = scaling.units(values, torch.ones_like(values, dtype=torch.bool))
+    assert scale.item() / size == pytest.approx(0.1 / np.sqrt(2), rel=0.25)

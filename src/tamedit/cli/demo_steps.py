@@ -29,9 +29,8 @@ from tamedit.privacy.request import Privacy
 from tamedit.tasks.model import Model
 from tamedit.training.artifact import SPECIFICATION, WEIGHTS
 from tamedit.training.fit import train
-from tamedit.training.folder import READING, RUN, DataFacts
+from tamedit.training.folder import NOT_PRIVATE, READING, RUN, DataFacts
 from tamedit.training.loop import CHECKPOINT
-from tamedit.training.private import NOT_PRIVATE
 from tamedit.training.proposal import recommended
 from tamedit.training.recipe import make_config
 

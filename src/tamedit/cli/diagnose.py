@@ -95,7 +95,7 @@ def diagnose(
     from tamedit.diagnostics.figures import draw_all
     from tamedit.diagnostics.record import read_records
     from tamedit.files import write_text
-    from tamedit.training.private import NOT_PRIVATE
+    from tamedit.training.folder import NOT_PRIVATE
 
     if baseline is not None and baseline.resolve() not in [run.resolve() for run in runs]:
         runs = [baseline, *runs]
@@ -115,7 +115,7 @@ def measure(run: Path, public: bool, anyway: bool, as_json: bool) -> None:
 
     from tamedit.diagnostics.magnitudes import measure_run
     from tamedit.files import write_text
-    from tamedit.training.private import NOT_PRIVATE
+    from tamedit.training.folder import NOT_PRIVATE
 
     reference = measure_run(run, public=public, anyway=anyway)
     place = (run / NOT_PRIVATE if reference.origin == "not public" else run) / "bounds.json"

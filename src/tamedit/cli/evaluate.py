@@ -139,6 +139,7 @@ def evaluate(
     runs: Annotated[
         list[Path], typer.Argument(help="Folder made by `tamedit train`; several that differ in the seed are combined.")
     ],
+    data: options.MovedData = None,
     samples: Annotated[int, typer.Option("--samples", help="Samples a window.", min=4)] = 20,
     horizon: Annotated[
         int | None, typer.Option("--horizon", help="Steps to forecast (a season if not given).", min=1)
@@ -167,7 +168,7 @@ def evaluate(
         "resamples": resamples,
     }
     if len(runs) == 1:
-        result = score(runs[0], protocol, device, shared)
+        result = score(runs[0], data, protocol, device, shared)
         if as_json:
             typer.echo(json.dumps({"run": str(runs[0]), **result.to_dict()}, allow_nan=False))
             return
@@ -183,7 +184,7 @@ def evaluate(
         seeds = seeds_of(runs)
         if not as_json:
             shared["resamples"] = 0  # the table's intervals are those of the seeds
-        combined = over_runs({str(run): score(run, protocol, device, shared).to_dict() for run in runs}, seeds)
+        combined = over_runs({str(run): score(run, data, protocol, device, shared).to_dict() for run in runs}, seeds)
         if as_json:
             typer.echo(json.dumps(combined, allow_nan=False))
             return
@@ -193,8 +194,8 @@ def evaluate(
     typer.echo(NOTE)
 
 
-def score(run: Path, protocol: str | None, device: str, shared: dict[str, Any]) -> Any:
-    """The scores of one run's model on its test split."""
+def score(run: Path, data: str | None, protocol: str | None, device: str, shared: dict[str, Any]) -> Any:
+    """The scores of one run's model on its test split, or on that of other data."""
     from tamedit.evaluation.evaluate import evaluate as score_all
     from tamedit.evaluation.protocols import evaluate_protocol
     from tamedit.tasks.fit import load_split
@@ -203,7 +204,8 @@ def score(run: Path, protocol: str | None, device: str, shared: dict[str, Any]) 
 
     model = Model.load(run, device)
     config, facts = load_run(run)
-    _, split = load_split(config.source, **facts.reading)
+    source = data or config.source
+    _, split = load_split(source, **facts.reading)
     if protocol is None:
         return score_all(model, split, **shared)
-    return evaluate_protocol(model, split, protocol, source=config.source, **shared)
+    return evaluate_protocol(model, split, protocol, source=source, **shared)

@@ -28,6 +28,10 @@ MissingCovariates = Annotated[
 NonNegative = Annotated[bool, typer.Option("--non-negative", help="A public fact: readings cannot be negative.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of every random stream.", min=0)]
+MovedData = Annotated[
+    str | None,
+    typer.Option("--data", help="Where the data is now, if it was moved; or other data of the same form, split alike."),
+]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
 
 

@@ -40,6 +40,10 @@ def plan(
     """
     if (source is None) == (units is None):
         raise UserError("Give either a data source or --units N, the number of training examples.")
+    if units is not None and reading:
+        raise UserError(
+            f"{', '.join(options.as_options(reading))} say how to read a file, and --units reads none; leave out."
+        )
     if not epsilon > 0 or not 0 < delta < 1:
         raise UserError(f"--epsilon {epsilon:g} must be positive and --delta {delta:g} between 0 and 1.")
     if init is not None:

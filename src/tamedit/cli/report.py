@@ -11,6 +11,7 @@ from tamedit.cli import options
 def report(
     run: Annotated[Path, typer.Argument(help="Folder made by `tamedit train`.")],
     out: Annotated[Path | None, typer.Option("--out", help="HTML file to write (RUN/not-private/report.html).")] = None,
+    data: options.MovedData = None,
     samples: Annotated[int, typer.Option("--samples", help="Samples a window.", min=4)] = 20,
     windows: Annotated[int, typer.Option("--windows", help="Test windows at most.", min=1)] = 64,
     seed: options.Seed = 0,
@@ -20,14 +21,13 @@ def report(
     """Write one HTML page: data, privacy, training, gradients, pictures, scores, calibration. The page is not private."""
     from tamedit.report.findings import check_place, find
     from tamedit.report.write import FILE, write_report
-    from tamedit.training.folder import load_run
-    from tamedit.training.private import NOT_PRIVATE
+    from tamedit.training.folder import NOT_PRIVATE, load_run
 
     load_run(run)  # a folder that is no run is refused before a place in it is thought of
     place = check_place(run / NOT_PRIVATE / FILE if out is None else out)
     if not as_json:
         typer.echo(f"Drawing {samples} samples for up to {windows} test windows, twice: gaps and forecasts …")
-    found = find(run, samples=samples, windows=windows, seed=seed, device=device)
+    found = find(run, source=data, samples=samples, windows=windows, seed=seed, device=device)
     write_report(found, place)
     facts = {
         "run": str(run),

@@ -260,3 +260,7 @@ def _refuse_idle(context: typer.Context, private: bool, planned: bool, begins: b
             raise UserError("--minutes is the time of a plan: --epsilon, in blocks, at the scale laptop; leave it out.")
         if not begins and option.name in ("tune", "rank", "init_is_public"):
             raise UserError(f"{option.opts[0]} belongs to --init; add --init, or leave it out.")
+        if option.name == "rank" and context.params["tune"] != "low_rank":
+            raise UserError("--rank is that of low_rank corrections; add --tune low_rank, or leave it out.")
+        if option.name == "operator" and context.params["bounds"] == "off":
+            raise UserError("--operator says how to bound, and --bounds off bounds nothing; leave one of them out.")

@@ -32,6 +32,8 @@ class Parts:
 
 def from_array(array: np.ndarray, targets: Sequence[str] | None = None) -> Parts:
     """(N, time, channels) becomes N meters; (time, channels) and (time,) one. The stamps are made up: hourly."""
+    if isinstance(array, np.ma.MaskedArray):
+        array = np.ma.filled(array.astype(np.float64), np.nan)
     if array.ndim not in (1, 2, 3) or 0 in array.shape:
         raise UserError(f"An array must have the shape (N, time, channels) and hold readings, not {array.shape}.")
     if (not np.issubdtype(array.dtype, np.number) and array.dtype != bool) or np.iscomplexobj(array):

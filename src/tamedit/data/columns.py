@@ -97,7 +97,7 @@ def numbers(column: pd.Series, where: str, notes: list[str] | None = None) -> np
             )
             raise UserError(
                 f"Row {column.index[first]}, column {column.name!r} of {where} has {text!r} where a number should be; "
-                f"{remedy}, leave it empty if it is missing, or leave the column out with targets= (--targets)."
+                f"{remedy}, leave it empty if it is missing, or name other columns (targets=, covariates=)."
             )
     infinite = np.abs(values) > _LARGEST
     if infinite.any():
@@ -160,7 +160,7 @@ def _join_clock(table: Table, date: str, clock: str) -> bool:
 
 
 def _find_id(table: pd.DataFrame, time: str, candidates: list[str]) -> str | None:
-    """A column with a meter's name, if the stamps repeat; or any column of text then, if there is just one."""
+    """A column with a meter's name, if the stamps repeat or it stands in blocks; or the only column of text, if they repeat."""
     by_name = [column for column in candidates if column.lower().replace(" ", "_") in ID_NAMES]
     texts = [column for column in candidates if _is_text(table[column])]
     named_texts = [column for column in by_name if column in texts]
@@ -170,7 +170,16 @@ def _find_id(table: pd.DataFrame, time: str, candidates: list[str]) -> str | Non
         whole = [column for column in by_name if pd.api.types.is_integer_dtype(table[column].dtype)]
         holed = [column for column in by_name if _is_whole_with_holes(table[column])]
         return next(iter(whole or (texts if len(texts) == 1 else holed)), None)
-    return None
+    blocks = [column for column in by_name if len(candidates) > 1 and _is_in_blocks(table[column])]
+    return next(iter(blocks), None)
+
+
+def _is_in_blocks(column: pd.Series) -> bool:
+    """Whole numbers each of which stands in one long run of rows, as the numbers of meters do and readings do not."""
+    if not pd.api.types.is_integer_dtype(column.dtype):
+        return False
+    runs = 1 + int((column.to_numpy()[1:] != column.to_numpy()[:-1]).sum())
+    return runs == column.nunique() and len(column) >= 8 * runs
 
 
 def _is_whole_with_holes(column: pd.Series) -> bool:

@@ -3,9 +3,9 @@
 Three modes, told apart by whose data decides:
 
     instance     level μ and scale of every window from its own observed cells:
-                 scale = sqrt(var + (floor + tiny)² + (relative_floor · μ)²). No statistic of the data set is used, so
-                 there is nothing to protect and nothing to pay. The floors are public constants: a window that is
-                 nearly constant would otherwise have a tiny scale and residuals that rule the loss.
+                 scale = sqrt(var + (floor + tiny)² + (relative_floor · μ)²), tiny = 1e-6 or less. No statistic of the
+                 data set is used, so there is nothing to protect and nothing to pay. The floors are public constants: a
+                 window that is nearly constant would otherwise have a tiny scale and residuals that rule the loss.
     public       one level and scale a channel, given by the user as facts that were known before.
     nonprivate   mean and standard deviation of the training rows: what the paper does. Touches private data outside of
                  any guarantee, so every statement must say so (`warning`).
@@ -64,10 +64,11 @@ class Scaling:
         mean = cells.sum(dim=1, keepdim=True) / number
         deviation = torch.where(known, cells - mean, 0.0)
         variance = (deviation**2).sum(dim=1, keepdim=True) / number
-        floor = (values.new_tensor(self.floor) + _TINY) / largest
+        tiny = (1e-4 * values.new_tensor(self.scale)).clamp(max=_TINY)
+        floor = (values.new_tensor(self.floor) + tiny) / largest
         relative = values.new_tensor(self.relative_floor)
         own = largest * torch.sqrt(variance + floor**2 + (relative * mean) ** 2)
-        own = own.clamp(min=_TINY)
+        own = torch.maximum(own, tiny)
         some = count > 0
         return torch.where(some, mean * largest, level), torch.where(some, own, scale)
 

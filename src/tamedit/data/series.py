@@ -216,7 +216,7 @@ def read(
             time=time,
             id=id,
             targets=names,
-            covariates=tuple(covariates),
+            covariates=(covariates,) if isinstance(covariates, str) else tuple(covariates),
             frequency=frequency,
             timezone=timezone,
             hold_covariates=missing_covariates == "hold",

@@ -149,18 +149,25 @@ def _day_month_layout(texts: pd.Series, notes: list[str]) -> int:
     for choice in (1, 2):
         parsed = pd.to_datetime(texts, errors="coerce", dayfirst=choice == 1)
         if pd.api.types.is_datetime64_any_dtype(parsed.dtype) and parsed.notna().all():
-            steps[choice] = len(np.unique(np.diff(microseconds(pd.DatetimeIndex(parsed)))))
-    choice = 1 if steps.get(1, 0) < steps.get(2, 0) or match[2] == "." else 2
+            steps[choice] = _kinds_of_step(pd.DatetimeIndex(parsed))
+    choice = 1 if steps.get(1, (0,)) < steps.get(2, (0,)) or match[2] == "." else 2
     word = "day first" if choice == 1 else "month first"
     notes.append(f"Dates such as {texts.iloc[0]!r} were read {word}; write 2024-01-31 to be sure.")
     return choice
 
 
+def _kinds_of_step(times: pd.DatetimeIndex) -> tuple[int, int]:
+    """How many different steps there are, counted in months where all stamps are of one day of the month; and in time."""
+    elapsed = len(np.unique(np.diff(microseconds(times))))
+    monthly = len(times) > 1 and len(np.unique(times.day)) == 1 and len(np.unique(times - times.normalize())) == 1
+    return len(np.unique(np.diff(times.year * 12 + times.month))) if monthly else elapsed, elapsed
+
+
 def to_zone(times: pd.DatetimeIndex, codes: np.ndarray, timezone: str | None, table: Table) -> pd.DatetimeIndex:
     """Stamps in `timezone`: converted if they carry an offset, read as local clock times if they do not.
 
-    When clocks go back an hour occurs twice. In the order of the file the first occurrence of a stamp (of one meter) is
-    summer time, the second is winter time.
+    When clocks go back an hour occurs twice. In the order of the file, or against it if the newest stand first, the first
+    occurrence of a stamp (of one meter) is summer time, the second is winter time.
     """
     if timezone is None:
         return times
@@ -171,7 +178,9 @@ def to_zone(times: pd.DatetimeIndex, codes: np.ndarray, timezone: str | None, ta
     if times.tz is not None:
         return times.tz_convert(zone)
     local = pd.DataFrame({"code": codes, "time": times.asi8})
-    second = local.groupby(["code", "time"], sort=False).cumcount().to_numpy() > 0
+    forwards = np.diff(times.asi8)
+    newest_first = int((forwards < 0).sum()) > int((forwards > 0).sum())
+    second = local.groupby(["code", "time"], sort=False).cumcount(ascending=not newest_first).to_numpy() > 0
     summer = times.tz_localize(zone, ambiguous=np.ones(len(times), bool), nonexistent="NaT")
     winter = times.tz_localize(zone, ambiguous=np.zeros(len(times), bool), nonexistent="NaT")
     absent = np.asarray(summer.isna())

@@ -58,11 +58,17 @@ class Table:
 
 def load_table(source: str | Path | pd.DataFrame) -> Table:
     """A table from a path or DataFrame."""
+    if isinstance(source, pd.Series):
+        source = source.to_frame(str(source.name or "value"))
+    elif not isinstance(source, pd.DataFrame) and hasattr(source, "to_pandas"):  # polars, pyarrow and others
+        source = source.to_pandas()
     if isinstance(source, pd.DataFrame):
         return Table(_from_frame(source), "the DataFrame")
     if not isinstance(source, str | Path):
-        kind = type(source).__name__
-        raise UserError(f"A series cannot be made from {kind!r}; give a CSV or Parquet path, a DataFrame or an array.")
+        kind = f"{type(source).__module__}.{type(source).__name__}"
+        raise UserError(
+            f"A table cannot be made from {kind}; give a CSV or Parquet path, a DataFrame or, for a series, a numpy array."
+        )
     path = Path(source)
     if path.is_dir():
         raise UserError(f"{path} is a folder; give the CSV or Parquet file in it.")
@@ -85,6 +91,9 @@ def _from_frame(frame: pd.DataFrame) -> pd.DataFrame:
     if len(frame) == 0:
         raise UserError("The DataFrame has no rows; give one with readings.")
     index = frame.index
+    if not isinstance(index, pd.MultiIndex) and index.name in frame.columns:  # set_index(…, drop=False)
+        frame = frame.reset_index(drop=True)
+        index = frame.index
     if isinstance(index, pd.PeriodIndex):
         frame = frame.set_axis(index.to_timestamp(), axis=0)
     if isinstance(index, pd.MultiIndex) or not isinstance(index, pd.RangeIndex):

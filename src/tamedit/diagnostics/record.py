@@ -14,9 +14,8 @@ import numpy as np
 from tamedit.errors import UserError
 from tamedit.evaluation.seeds import changed
 from tamedit.model.bounds import Bounds
-from tamedit.training.folder import load_run
+from tamedit.training.folder import NOT_PRIVATE, load_run
 from tamedit.training.metrics import MetricsLog
-from tamedit.training.private import NOT_PRIVATE
 from tamedit.training.recipe import RunConfig
 from tamedit.training.recorder import GRADIENTS, HEADER, TIME_ROW, TIMES, gradient_row, whole_rows
 

@@ -28,8 +28,7 @@ from tamedit.diagnostics.theory_search import ascend
 from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds
 from tamedit.training.artifact import ModelSpec, load_model
-from tamedit.training.folder import load_run
-from tamedit.training.private import NOT_PRIVATE
+from tamedit.training.folder import NOT_PRIVATE, load_run
 from tamedit.training.provenance import Reference
 from tamedit.training.recipe import REFERENCE
 from tamedit.training.recorder import HEADER, STATEMENT

@@ -105,7 +105,7 @@ def standard_deviation(values: Float[np.ndarray, "T K"]) -> Float[np.ndarray, " 
     clean = np.where(known, values, 0.0).astype(np.float64)
     mean = clean.sum(axis=0) / count
     deviation = np.sqrt(np.where(known, np.square(clean - mean), 0.0).sum(axis=0) / count)
-    usable = deviation > 1e-8 * np.maximum(1.0, np.abs(mean))
+    usable = deviation > 1e-8 * np.abs(mean)  # rounding alone spreads a constant by 1e-16 of it
     return np.where(usable, deviation, 1.0)
 
 

@@ -22,8 +22,7 @@ from tamedit.report.figures import clock, line_name, spread, window_band
 from tamedit.report.reliability import Curve, reliability
 from tamedit.tasks.fit import load_split
 from tamedit.tasks.model import Model
-from tamedit.training.folder import load_run
-from tamedit.training.private import NOT_PRIVATE
+from tamedit.training.folder import NOT_PRIVATE, load_run
 from tamedit.training.recipe import RunConfig
 from tamedit.training.recorder import HEADER
 
@@ -53,11 +52,19 @@ class Findings:
         return self.run.resolve().name
 
 
-def find(run: Path, *, samples: int = SAMPLES, windows: int = WINDOWS, seed: int = 0, device: str = "auto") -> Findings:
-    """Read a run's folder and put its model to the test."""
+def find(
+    run: Path,
+    *,
+    source: str | None = None,
+    samples: int = SAMPLES,
+    windows: int = WINDOWS,
+    seed: int = 0,
+    device: str = "auto",
+) -> Findings:
+    """Read a run's folder and put its model to the test; `source`: where its data is now, if not where it was."""
     config, facts = load_run(run)
     model = Model.load(run, device)
-    series, split = load_split(config.source, **facts.reading)
+    series, split = load_split(source or config.source, **facts.reading)
     privacy, units = _privacy(run, model)
     comparison = _record(run)
     watcher = Watcher(seed)

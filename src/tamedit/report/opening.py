@@ -8,7 +8,7 @@ from tamedit.report.findings import Findings
 from tamedit.report.numbers import counted, deep, percent, significant
 from tamedit.report.page import Html, figure, head, join, listed, paragraph, table, tag
 from tamedit.report.performance import coverage_said, verdict
-from tamedit.training.private import NOT_PRIVATE
+from tamedit.training.folder import NOT_PRIVATE
 
 ACCOUNTANTS = {"PLD": " (privacy loss distributions)", "RDP": " (Rényi differential privacy)"}
 CHANNELS = 12  # rows of the table of channels; the rest is counted

@@ -1,5 +1,6 @@
 """Series in, model out: the Python face of training."""
 
+import inspect
 import math
 import tempfile
 from collections.abc import Iterator
@@ -28,12 +29,19 @@ from tamedit.training.recipe import REFERENCE, RunConfig, Scale, Tightness, chec
 from tamedit.training.start import Initial, load_initial_run
 from tamedit.windows.anchor import Anchor
 
+IN_MEMORY = "a table in memory"  # the source of a run that was not read from a file
+
 
 def load_split(source: str, *, private: bool = False, **reading: Any) -> tuple[Series, Split]:
     """The series and its split: a named data set by its own rule, a file by time (70, 15 and 15 %).
 
     `private`: for training with a guarantee, for which no reading may be carried to another place by cleaning.
     """
+    if source == IN_MEMORY:
+        raise UserError(
+            "This run was fitted on a table in memory, so its data is not on disk; save it as a file and name that with --data, "
+            "or use tamedit.evaluation in Python."
+        )
     series = sources.load_any(source, private=private, **reading)
     if source in sources.SOURCES:
         return series, sources.split(source, series)
@@ -97,7 +105,13 @@ def fit(
         progress: called as training goes on.
         reading: goes to `tamedit.read`.
     """
-    name = str(data) if isinstance(data, str | Path) else "data"
+    name = str(data) if isinstance(data, str | Path) else IN_MEMORY
+    if privacy is not None and not isinstance(privacy, Privacy):
+        raise UserError(
+            f"privacy={privacy!r} is no request for privacy; write privacy=tamedit.Privacy(epsilon=8, unit='week')."
+        )
+    if unknown := set(reading) - set(inspect.signature(read).parameters):
+        raise TypeError(f"fit() got an unexpected keyword argument {sorted(unknown)[0]!r}")
     if isinstance(data, str) and data in sources.SOURCES:
         series, split = load_split(data, private=privacy is not None, **reading)
     else:

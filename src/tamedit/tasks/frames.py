@@ -103,6 +103,8 @@ def _future_covariates(series: Series, horizon: int, future: Future | None) -> n
     """(M, H, V) known covariates of the rows ahead, matched by stamp (and meter) if the table has stamps, else by order."""
     names = list(series.covariate_names)
     if not names:
+        if future is not None:
+            raise UserError("The model knows no covariates, so it has no use for a table of future ones; leave it out.")
         return np.zeros((len(series.meters), horizon, 0), np.float32)
     given = None if future is None else _future_table(series, future)
     if given is None or not set(names) <= set(given.frame.columns):
@@ -120,7 +122,13 @@ def _future_covariates(series: Series, horizon: int, future: Future | None) -> n
         if series.layout == "long" and series.id_name in frame.columns:
             rows = np.flatnonzero(frame[series.id_name].astype(str).to_numpy() == meter_name)
         if clock is not None:
-            rows = rows[~clock[rows].duplicated()]
+            if clock[rows].dropna().has_duplicates:
+                twice = clock[rows][clock[rows].duplicated() & clock[rows].notna()][0]
+                raise UserError(
+                    f"{given.where[0].upper()}{given.where[1:]} has several rows at {twice}{of_meter}; give one a step and meter"
+                    + (f", with the meter's name in the column {series.id_name!r}." if series.layout == "long" else ".")
+                )
+            rows = rows[clock[rows].notna()]
             found = clock[rows].get_indexer(series.future(horizon, meter))
             rows = np.where(found >= 0, np.append(rows, -1)[found], -1)
         elif len(rows) != horizon:
@@ -159,6 +167,12 @@ def _stamps_of(series: Series, future: Table) -> pd.DatetimeIndex | None:
         return None
     given = stamps.parse(future.frame[name], future.where, future.notes)
     zone = series.times.tz
+    written = not pd.api.types.is_numeric_dtype(future.frame[name].dtype)  # Unix time has no other clock
+    if zone is None and given.tz is not None and written:
+        raise UserError(
+            f"The stamps of {future.where} have an offset from UTC and those of the series have none; write both in one way, or "
+            "read the series with timezone= (--timezone)."
+        )
     if zone is None:
         return given.tz_localize(None)
     # A local hour that the clock skips or repeats is not told apart here: it is left out.

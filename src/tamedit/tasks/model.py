@@ -84,6 +84,7 @@ class Model:
         `future`, a table or a path: the known covariates of these steps, if the model has any. They are found by their time
         stamps; a table without stamps must hold these steps alone, in order.
         """
+        _whole("horizon", horizon)
         if horizon < 1:
             raise UserError(f"horizon={horizon} must be at least 1; give the number of steps to forecast.")
         series = self.read(data, **reading)
@@ -95,7 +96,7 @@ class Model:
             name, which = recent.meters[meter], recent.targets[channel]
             raise UserError(
                 f"The last {self.spec.network.length} rows{f' of meter {name!r}' if name else ''} hold no value of {which!r}, so "
-                "there is nothing to forecast from; end the series with its last reading."
+                "there is nothing to forecast from; end the series with its last reading, or leave the meter out."
             )
         longer, ahead = frames.extended(recent, horizon, future)
         drawn = self._draw_missing(longer, ahead, samples, seed, sampler)
@@ -114,6 +115,7 @@ class Model:
         Without `start` each window begins at a random day of the year 2024. The level and scale are the model's reference
         ones (public facts or statistics of the training data, as `model.json` says).
         """
+        _whole("count", count)
         if count < 1:
             raise UserError(f"count={count} must be at least 1; give the number of windows to generate.")
         frames.check_window_names(self.spec.targets)
@@ -153,7 +155,7 @@ class Model:
             columns: dict[str, Any] = {}
             if not isinstance(data, np.ndarray):
                 named = {} if "value" in reading else {"targets": self.spec.targets}
-                columns = {**named, "covariates": self.spec.covariates}
+                columns = {**named, "covariates": self.spec.covariates, "timezone": self.spec.timezone}
             series = read(data, **(columns | reading))
         return self._checked(series)
 
@@ -192,6 +194,7 @@ class Model:
         self, series: Series, wanted: np.ndarray, samples: int, seed: int, sampler: SamplerConfig | None
     ) -> np.ndarray:
         """(S, M) draws of the wanted cells, in the order of `np.nonzero(wanted)`."""
+        _whole("samples", samples)
         if samples < 1:
             raise UserError(f"samples={samples} must be at least 1; 20 to 100 give good quantiles.")
         length = self.spec.network.length
@@ -225,3 +228,8 @@ class Model:
         if self.spec.non_negative:
             drawn = drawn.clamp_min(0)
         return torch.where(observed[:, None], values[:, None], drawn)
+
+
+def _whole(name: str, number: object) -> None:
+    if not isinstance(number, int | np.integer):
+        raise UserError(f"{name}={number!r} must be a whole number.")

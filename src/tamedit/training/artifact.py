@@ -41,6 +41,7 @@ class ModelSpec(BaseModel):
     calendar: bool = True
     frequency_seconds: float
     phase_seconds: float = 0.0  # where stamps stand within a step
+    timezone: str | None = None  # whose clock the calendar follows, if the user named one
     non_negative: bool = False  # a public fact: readings below 0 cannot be
     privacy: dict[str, Any] = {
         "private": False,

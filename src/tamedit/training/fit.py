@@ -26,11 +26,11 @@ from tamedit.training.budget import Budget, check_ledger, open_budget, stream_se
 from tamedit.training.config import Speed
 from tamedit.training.device import choose_device
 from tamedit.training.distributed import World, join_world
-from tamedit.training.folder import DataFacts, claim
+from tamedit.training.folder import NOT_PRIVATE, DataFacts, claimed, recognised
 from tamedit.training.layout import CLOCK_CHANGES, clock_changes, private_windows
 from tamedit.training.loop import CHECKPOINT, Outcome, Progress, Trainer
 from tamedit.training.optimizer import NoisyAdamW
-from tamedit.training.private import LOGGED, NOT_PRIVATE, PrivateGradients
+from tamedit.training.private import LOGGED, PrivateGradients
 from tamedit.training.recipe import RunConfig
 from tamedit.training.recorder import Recorder
 from tamedit.training.source import PlainGradients, validation_loss
@@ -61,28 +61,28 @@ def train(
     scaling = make_scaling(config, facts, split.train)
     validate = None if private else _validation(split, config, scaling)
     refuse_noise(config, len(windows))
-    if world.first:
-        claim(folder, config, facts, resume)
-    world.wait()
-    network = _network(config, initial).to(device)
-    metrics = folder / NOT_PRIVATE / "metrics.jsonl" if private else None
-    recorder = _recorder(folder, network, config, speed) if world.first else None
-    trainer = Trainer(
-        network,
-        config.training,
-        folder,
-        speed=speed,
-        validate=validate,
-        progress=_of_epsilon(progress) if private and progress else progress,
-        metrics=metrics,
-        world=world,
-        record=recorder,
-    )
-    if resume and (folder / CHECKPOINT).exists():
-        trainer.resume()
-    if private and world.first:
-        check_ledger(folder, trainer.step)
+    facts = facts.model_copy(update={"data": recognised(split.train, private)})
     with ExitStack() as stack:
+        if world.first:
+            stack.enter_context(claimed(folder, config, facts, resume))
+        world.wait()
+        network = _network(config, initial).to(device)
+        recorder = _recorder(folder, network, config, speed) if world.first else None
+        trainer = Trainer(
+            network,
+            config.training,
+            folder,
+            speed=speed,
+            validate=validate,
+            progress=_of_epsilon(progress) if private and progress else progress,
+            metrics=folder / NOT_PRIVATE / "metrics.jsonl" if private else None,
+            world=world,
+            record=recorder,
+        )
+        if resume and (folder / CHECKPOINT).exists():
+            trainer.resume()
+        if private and world.first:
+            check_ledger(folder, trainer.step)
         budget = None
         if private:
             budget = stack.enter_context(_budget(windows, config, facts, folder, world, scaling))
@@ -151,7 +151,10 @@ def _windows(part: Series, name: str, config: RunConfig, private: Privacy | None
     if private is not None:
         found = private_windows(series, config.window, config.stride, private)
         return found if config.crop is None else replace(found, length=config.crop)
-    return cut(series, config.window, config.stride)
+    try:
+        return cut(series, config.window, config.stride)
+    except UserError as error:
+        raise UserError(f"In the {name} part: {error}") from None
 
 
 def _validation(split: Split, config: RunConfig, scaling: Scaling) -> Callable[[torch.nn.Module], float]:
@@ -213,6 +216,7 @@ def describe(config: RunConfig, facts: DataFacts, series: Series, scaling: Scali
         calendar=config.calendar,
         frequency_seconds=series.frequency.total_seconds(),
         phase_seconds=series.phase_seconds,
+        timezone=facts.reading.get("timezone"),
         non_negative=facts.non_negative or bool(known and known.non_negative),
         privacy=privacy.to_dict(),
     )

@@ -13,18 +13,25 @@ model.safetensors, model.json   the model, written when the run is finished
 
 import inspect
 import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from tamedit.data.series import read
+from tamedit.data.series import Series, read
 from tamedit.errors import UserError
 from tamedit.files import unreadable, write_text
+from tamedit.privacy.record import FILE_NAME as LEDGER
+from tamedit.privacy.record import read as read_ledger
 from tamedit.training.loop import CHECKPOINT
 from tamedit.training.recipe import RunConfig
 
 RUN, READING, SCALING, BOUNDS = "run.json", "reading.json", "scaling.json", "bounds.json"
+NOT_PRIVATE = "not-private"  # the folder of what must not leave with a model
 
 
 class DataFacts(BaseModel):
@@ -38,6 +45,7 @@ class DataFacts(BaseModel):
     typical_scale: tuple[float, ...] | None = None
     lower: tuple[float, ...] | None = None  # bounds on readings, for a private level and scale
     upper: tuple[float, ...] | None = None
+    data: str | None = None  # what `recognised` says of the training part; earlier runs do not know
 
     @field_validator("reading")
     @classmethod
@@ -45,6 +53,41 @@ class DataFacts(BaseModel):
         if unknown := set(reading) - set(inspect.signature(read).parameters):
             raise ValueError(f"no table is read with {', '.join(sorted(unknown))}")
         return reading
+
+
+def recognised(train: Series, private: bool) -> str:
+    """By what the training part is known again: its extent and, where nothing is to be protected, a digest of its readings."""
+    extent = f"{len(train):,} rows, {len(train.meters):,} meters, {train.times.min()} to {train.times.max()}"
+    if private:
+        return extent
+    return f"{extent}, digest {blake2b(train.values.tobytes(), digest_size=8).hexdigest()}"
+
+
+@contextmanager
+def claimed(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> Iterator[None]:
+    """The folder is this run's own; a new one that is refused before it has spent or kept anything is given back."""
+    new, existed = not (folder / RUN).exists(), folder.exists()
+    claim(folder, config, facts, resume)
+    try:
+        yield
+    except UserError:
+        if new and not (folder / CHECKPOINT).exists() and not _spent(folder):
+            for name in (RUN, READING, LEDGER):
+                (folder / name).unlink(missing_ok=True)
+            shutil.rmtree(folder / NOT_PRIVATE, ignore_errors=True)
+            if not existed and not any(folder.iterdir()):
+                folder.rmdir()
+        raise
+
+
+def _spent(folder: Path) -> bool:
+    """Whether the ledger has paid for anything; one that cannot be read may have."""
+    if not (folder / LEDGER).exists():
+        return False
+    try:
+        return bool(read_ledger(folder).mechanisms)
+    except UserError:
+        return True
 
 
 def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> None:
@@ -59,7 +102,12 @@ def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> No
         before_config, before_facts = load_run(folder)
         before = before_config.model_dump(mode="json") | before_facts.model_dump(mode="json")
         now = config.model_dump(mode="json") | facts.model_dump(mode="json")
-        changed = sorted(key for key in now if now[key] != before[key])
+        changed = sorted(key for key in now if now[key] != before[key] and (key, before[key]) != ("data", None))
+        if changed == ["data"]:
+            raise UserError(
+                f"The data is not what {folder} was begun with ({before['data']}, now {now['data']}); restore it, or use another "
+                "--out."
+            )
         if changed:
             raise UserError(
                 f"{folder} was begun with another {', '.join(changed)}; repeat its options to resume it, or use another --out."

@@ -5,6 +5,8 @@
 The ledger is paid before any private row is read for the step. An empty sample still gets noise and still makes a step.
 """
 
+import math
+
 import torch
 
 from tamedit.diffusion.process import Process
@@ -12,11 +14,11 @@ from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.tuning import trained
 from tamedit.privacy.engine import Engine
 from tamedit.training.budget import Budget
+from tamedit.training.folder import NOT_PRIVATE
 from tamedit.training.recorder import Recorder, path_of
 from tamedit.training.source import engine_losses, noised_batch
 from tamedit.windows.examples import Examples
 
-NOT_PRIVATE = "not-private"  # the folder of what must not leave with a model
 LOGGED = f"losses, gradient norms and clipping rates in the folder {NOT_PRIVATE}"
 EPSILON_EVERY = 25  # steps between two looks at the ledger for the progress bar
 
@@ -71,7 +73,9 @@ class PrivateGradients:
 
     def _numbers(self, step: int, losses: torch.Tensor, norms: torch.Tensor) -> dict[str, float]:
         """What is logged: none of it is private, except ε, which is no secret."""
-        if self.ledger is not None and (step % EPSILON_EVERY == 0 or step + 1 == self.until):
+        if self.ledger is not None and (
+            step % EPSILON_EVERY == 0 or step + 1 == self.until or math.isnan(self.epsilon)
+        ):
             self.epsilon = self.ledger.record.epsilon(self.plan.unit, self.plan.delta, with_rdp=False).value
         seen = len(norms) > 0
         return {

@@ -109,6 +109,11 @@ def simulated_start(
             "A model of simulated homes has one target and no covariates but the calendar, and these series have "
             f"{len(series.targets)} and {len(series.covariate_names)}; begin from a run on public data of the same form."
         )
+    if abs(series.frequency.total_seconds() - 3600) > 1e-6:
+        raise UserError(
+            f"A model of simulated homes has hourly rows, and these series have one every {series.spoken_step}; begin from a "
+            "run on public data with the same step, or leave out --init."
+        )
     folder = run / PLACE
     if not (folder / WEIGHTS).exists():
         homes = fleet()

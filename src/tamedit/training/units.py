@@ -15,6 +15,9 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 from tamedit.data.scaling import RELATIVE_FLOOR, Mode, Scaling, fit_scaling
 from tamedit.data.series import Series
 from tamedit.data.sources import SOURCES
@@ -28,6 +31,9 @@ from tamedit.training.recipe import RunConfig
 from tamedit.windows.cut import Windows
 
 FLOOR = 0.3  # of the reference scale: no window has a smaller one
+OUTLYING = (
+    3.0  # measured on the data, the reference is no wider for this than 3 usual windows: one glitch must not set it
+)
 
 
 def wants_private_units(config: RunConfig, facts: DataFacts) -> bool:
@@ -47,7 +53,20 @@ def make_scaling(config: RunConfig, facts: DataFacts, train: Series) -> Scaling:
     if config.scaling == "instance" and config.privacy is not None:
         return fit_scaling("instance", train)
     measured = fit_scaling("nonprivate", train)
-    return _with_reference(config, train, measured.level, measured.scale, measured)
+    scaling = _with_reference(config, train, measured.level, measured.scale, measured)
+    if config.scaling != "instance":
+        return scaling
+    most = tuple(FLOOR * OUTLYING * one for one in window_spread(train, config.window, measured.scale))
+    return replace(scaling, floor=tuple(map(min, scaling.floor, most)))
+
+
+def window_spread(train: Series, window: int, otherwise: tuple[float, ...]) -> tuple[float, ...]:
+    """The median standard deviation of windows of a meter that are not constant, by channel."""
+    rows = np.arange(len(train)) - np.repeat(train.offsets[:-1], train.lengths)
+    meters = np.repeat(np.arange(len(train.meters)), train.lengths)
+    spread = pd.DataFrame(train.values.astype(np.float64)).groupby([meters, rows // window]).std(ddof=0)
+    usual = spread.where(spread > 1e-8 * np.array(otherwise)).median()
+    return tuple(float(one) for one in usual.fillna(pd.Series(otherwise)))
 
 
 def _check_facts(facts: DataFacts, channels: int, private: bool) -> None:
