@@ -189,3 +189,19 @@ def test_other_kinds_of_table() -> None:
     assert read(frame.assign(tariff=1.0), targets="kwh", covariates="tariff").covariate_names == ("tariff",)
     with pytest.raises(UserError, match=r"cannot be made from builtins\.dict"):
         read({})  # type: ignore[arg-type]
+
+
+def test_covariates_follow_their_rows_and_are_held_within_a_meter() -> None:
+    stamps = pd.date_range("2024-01-01", periods=4, freq="h")
+    frame = pd.DataFrame(
+        {
+            "meter": np.repeat(["a", "b"], 4),
+            "time": [*stamps, *stamps],
+            "kwh": np.arange(8.0),
+            "tariff": [np.nan, 1, np.nan, 2, np.nan, 3, np.nan, np.nan],
+        }
+    )
+    mixed = frame.iloc[[1, 6, 3, 0, 7, 2, 4, 5]]
+    held = read(mixed, id="meter", targets="kwh", covariates="tariff", missing_covariates="hold")
+    np.testing.assert_array_equal(held.values[:, 0], np.arange(8))
+    np.testing.assert_array_equal(held.covariates[:, 0], [1, 1, 1, 2, 3, 3, 3, 3])

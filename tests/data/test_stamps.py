@@ -198,3 +198,7 @@ def test_long_fixed_steps_are_no_months(step: str) -> None:
     for series in (read(frame), read(frame, frequency=step)):
         assert list(series.times) == list(times)
         assert series.frequency == pd.Timedelta(step)
+
+
+def test_dates_with_dots_put_the_day_first() -> None:
+    assert list(series_at(["03.04.2024 00:00", "03.04.2024 01:00", "03.04.2024 02:00"]).times.month) == [4, 4, 4]

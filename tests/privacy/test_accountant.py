@@ -178,3 +178,10 @@ def test_nonsense_is_refused() -> None:
     for delta in (0.0, 1.0, 1e-20, float("nan")):
         with pytest.raises(UserError, match="delta"):
             spent(0.01, 1.0, 10, delta)
+
+
+@pytest.mark.parametrize(("k", "neighbour", "change"), [(1, "removal", 1), (3, "removal", 3), (2, "replacement", 4)])
+def test_without_sampling_no_accountant_says_less_than_the_closed_form(k: int, neighbour: str, change: int) -> None:
+    found = epsilon([Mechanism(1.0, 9.0, 2)], 1e-5, k, neighbour)  # type: ignore[arg-type]
+    exact = dp_accounting.get_epsilon_gaussian(9.0 / (change * np.sqrt(2)), 1e-5)
+    assert exact * (1 - 1e-9) <= found.value <= exact * 1.001

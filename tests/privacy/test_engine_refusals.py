@@ -100,6 +100,7 @@ REFUSED_AT_ONCE = [
     (lambda: Plain(head=nn.utils.weight_norm(nn.Linear(3, 3))), r"'head\.weight_g' of a Linear"),
     (lambda: Plain(head=nn.utils.spectral_norm(nn.Linear(3, 3))), r"'head\.weight_orig' of a Linear"),
     (lambda: Plain().bfloat16(), r"'body\.weight' is torch\.bfloat16.*autocast"),
+    (lambda: Plain().half(), r"'body\.weight' is torch\.float16.*autocast"),
     (lambda: Plain(wide=nn.Conv1d(4, 4, 3, groups=2)), r"'wide\.weight'"),
     (lambda: Plain(table=nn.Embedding(3, 3, max_norm=1.0)), r"'table\.weight'"),
 ]

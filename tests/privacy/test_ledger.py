@@ -15,7 +15,7 @@ from tamedit.errors import UserError
 from tamedit.privacy.accountant import Mechanism, epsilon
 from tamedit.privacy.ledger import Ledger, affordable_steps
 from tamedit.privacy.plan import PrivacyPlan
-from tamedit.privacy.record import read
+from tamedit.privacy.record import Record, Segment, read
 from tamedit.windows.units import Contribution
 
 UNITS = {
@@ -231,3 +231,29 @@ def test_lines_are_plain_json(tmp_path: Path) -> None:
     assert first["fingerprint"] == plan().fingerprint
     assert first["units"]["day"] == {"k": 2, "neighbour": "replacement", "reason": "a gap is kept"}
     assert (second["type"], second["count"], second["rate"], second["noise"]) == ("charge", 8, 0.05, 1.0)
+
+
+@pytest.mark.parametrize("earlier", [Contribution(3, "removal", ""), Contribution(1, "replacement", "")])
+def test_the_wall_counts_what_earlier_segments_said_of_the_unit(earlier: Contribution) -> None:
+    before = plan(contributions=earlier.k, neighbour=earlier.neighbour)
+    record = Record([Segment(before, {"week": earlier}, charges=[(before.mechanism, "training")])])
+    limit = epsilon([Mechanism(0.05, 1.0, 40)], 1e-5, earlier.k, earlier.neighbour, with_rdp=False).value
+    assert affordable_steps(record, plan(), limit * (1 + 1e-9)) == 39
+    assert affordable_steps(Record([]), plan(), limit) > 60
+
+
+def test_a_charge_is_on_the_disk_before_the_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power cut after the step must not find a ledger without it."""
+    flushed: list[bytes] = []
+    real = os.fsync
+
+    def watched(handle: int) -> None:
+        real(handle)
+        flushed.append((tmp_path / "ledger.jsonl").read_bytes())
+
+    monkeypatch.setattr(os, "fsync", watched)
+    with Ledger.open(tmp_path, plan(), UNITS, reserve=1) as ledger:
+        before = len(flushed)
+        ledger.take()
+        assert len(flushed) > before
+        assert b'"charge"' in flushed[-1].splitlines()[-1]

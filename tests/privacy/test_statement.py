@@ -127,3 +127,15 @@ def test_a_large_delta_is_no_protection(delta: float, protects: bool, warns: boo
     statement = Statement.of(record(delta=delta))
     assert statement.protects is protects
     assert ("far below 1 / N" in str(statement)) is warns
+
+
+def test_every_segment_counts() -> None:
+    """A test run that is continued in earnest, on fewer examples: nothing of the first part is forgotten."""
+    first = record(10, {"not_covered": ["the scale"]}, test_only=True, seed=0, examples=5000).segments
+    second = record(10, {"not_covered": ["losses"]}, examples=50).segments
+    found = Statement.of(Record([*first, *second]))
+    assert found.test_only
+    assert not found.protects
+    assert found.not_covered == ("the scale", "losses")
+    assert found.examples == 5000
+    assert found.steps == 20

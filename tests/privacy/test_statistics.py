@@ -101,3 +101,24 @@ def test_secure_releases_are_rounded_last(tmp_path: Path) -> None:
     assert np.array_equal(secure, secure.astype(np.float32))
     assert not np.array_equal(plain, plain.astype(np.float32))
     assert np.std(secure - vectors.sum(axis=0)) == pytest.approx(5.0, rel=0.15)
+
+
+def test_drowned_in_noise_the_numbers_stay_usable_and_have_noise_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts: list[int] = []
+
+    def watched(vectors: np.ndarray, noise: float, book: Ledger, what: str, part: int, **how: bool) -> np.ndarray:
+        parts.append(part)
+        return noisy_sum(vectors, noise, book, what, part, **how)
+
+    monkeypatch.setattr("tamedit.privacy.statistics.noisy_sum", watched)
+    with ledger(tmp_path) as book:
+        for _ in range(30):
+            found = private_standardisation(np.full((50, 24, 1), np.nan), -1.0, 3.0, 1000.0, book)
+            assert -1.0 <= found.level[0] <= 3.0
+            assert 4e-3 <= found.scale[0] <= 4.0
+    assert parts == [0, 1] * 30, "each release has a stream of its own"
+    with ledger(tmp_path / "other", test_only=True, seed=0) as book:
+        one, other = (noisy_sum(np.zeros((5, 3)), 1.0, book, "level", part) for part in (0, 1))
+        assert (one != other).all()
