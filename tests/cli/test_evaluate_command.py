@@ -35,7 +35,7 @@ def ask(
 def test_json_has_every_metric_of_every_method_in_both_units(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], smoke_run: Path
 ) -> None:
-    code, out, _ = ask(monkeypatch, capsys, smoke_run, "--samples", 4, "--windows", 6, "--resamples", 30, "--json")
+    code, out, _ = ask(monkeypatch, capsys, smoke_run, "--samples", 20, "--windows", 6, "--resamples", 30, "--json")
     assert code == 0
     result = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     for task in ("imputation", "forecast"):
@@ -79,7 +79,7 @@ def test_every_metric_of_the_specification_is_there(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], smoke_run: Path
 ) -> None:
     """SPEC section 8, name by name, in both units, beside every free baseline."""
-    result = json.loads(ask(monkeypatch, capsys, smoke_run, "--samples", 4, "--windows", 6, "--json")[1])
+    result = json.loads(ask(monkeypatch, capsys, smoke_run, "--samples", 20, "--windows", 6, "--json")[1])
     assert result["mape_floor"] == 0.1
     values = read(smoke_run.parent / "meter.csv").values
     deviation = np.nanstd(values[: int(0.7 * len(values))].astype(np.float64))
@@ -160,7 +160,7 @@ def test_two_seeds_have_the_widest_interval(
 def test_tables_of_seeds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seeds: list[Path]
 ) -> None:
-    few = ("--samples", 4, "--windows", 4)
+    few = ("--samples", 20, "--windows", 4)
     code, out, err = ask(monkeypatch, capsys, *seeds, *few)
     assert code == 0, err
     assert "3 seeds: 0, 1, 2" in out
@@ -197,7 +197,7 @@ def test_runs_that_are_not_seeds_of_one_experiment_are_refused(
 
 
 def test_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], smoke_run: Path) -> None:
-    few = (smoke_run, "--samples", 4, "--windows", 4, "--resamples", 10)
+    few = (smoke_run, "--samples", 20, "--windows", 4, "--resamples", 10)
     code, out, _ = ask(monkeypatch, capsys, *few)
     assert code == 0
     assert "dist_JS" not in out

@@ -309,8 +309,8 @@ def test_many_channels_in_any_order() -> None:
 
 def test_a_network_of_more_channels_than_the_data() -> None:
     """K_max: channels of padding change no draw of the real ones in shape or place, and come out nowhere."""
-    hours = pd.date_range("2024-01-01", periods=200, freq="h", name="time")
-    frame = pd.DataFrame({"a": np.sin(np.arange(200) / 4), "b": np.cos(np.arange(200) / 4)}, index=hours)
+    hours = pd.date_range("2024-01-01", periods=300, freq="h", name="time")
+    frame = pd.DataFrame({"a": np.sin(np.arange(300) / 4), "b": np.cos(np.arange(300) / 4)}, index=hours)
     narrow = tame.fit(frame, scale="smoke", steps=1, window=32)
     network = narrow.spec.network.model_copy(update={"target_channels": 4})
     examples = narrow.spec.examples.model_copy(update={"channels": 4})
