@@ -13,7 +13,6 @@ model.safetensors, model.json   the model, written when the run is finished
 
 import inspect
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -32,6 +31,7 @@ from tamedit.training.recipe import RunConfig
 
 RUN, READING, SCALING, BOUNDS = "run.json", "reading.json", "scaling.json", "bounds.json"
 NOT_PRIVATE = "not-private"  # the folder of what must not leave with a model
+BEGUN = (RUN, READING, LEDGER)  # what a run writes before its first step
 
 
 class DataFacts(BaseModel):
@@ -66,15 +66,14 @@ def recognised(train: Series, private: bool) -> str:
 @contextmanager
 def claimed(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> Iterator[None]:
     """The folder is this run's own; a new one that is refused before it has spent or kept anything is given back."""
-    new, existed = not (folder / RUN).exists(), folder.exists()
+    existed, new = folder.exists(), [name for name in BEGUN if not (folder / name).exists()]
     claim(folder, config, facts, resume)
     try:
         yield
     except UserError:
-        if new and not (folder / CHECKPOINT).exists() and not _spent(folder):
-            for name in (RUN, READING, LEDGER):
+        if RUN in new and not (folder / CHECKPOINT).exists() and not _spent(folder):
+            for name in new:
                 (folder / name).unlink(missing_ok=True)
-            shutil.rmtree(folder / NOT_PRIVATE, ignore_errors=True)
             if not existed and not any(folder.iterdir()):
                 folder.rmdir()
         raise
