@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import tamedit as tame
-from tamedit.data.split import Split
+from tamedit.data.simulate import simulate
+from tamedit.data.split import Split, split_by_time
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
 from tamedit.evaluation.evaluate import evaluate, pick_windows
@@ -126,3 +127,12 @@ def test_overlapping_windows_are_resampled_together(model: Model, split: Split) 
     assert Trial(model, split, 100).overlap == 8  # a window of 48 every 6 rows
     assert Trial(model, split, 3).overlap == 1
     assert evaluate(model, split, samples=4, windows=100, sampler=FAST, resamples=5).block == 5  # of 23 windows
+
+
+def test_many_meters_are_resampled_whole(model: Model) -> None:
+    many, few = (split_by_time(simulate(meters=meters, hours=1000, seed=3)) for meters in (12, 9))
+    trial = Trial(model, many, 30)
+    weights, meters = trial.weights(50), trial.windows.meter_of()
+    assert trial.by_meter
+    assert all((weights[:, meters == one] == weights[:, meters == one][:, :1]).all() for one in np.unique(meters))
+    assert not Trial(model, few, 30).by_meter

@@ -58,3 +58,7 @@ def test_the_best_average_is_kept(tmp_path: Path) -> None:
     trainer.run(source)
     assert trainer.best_loss == 1.0
     assert torch.equal(trainer.weights()["point"], points[20])
+    again, _ = make_trainer(tmp_path, steps=50)
+    again.resume()
+    assert again.best_loss == 1.0, "a later loss of 2 is no best one after a break either"
+    assert torch.equal(again.best["point"], points[20])

@@ -12,6 +12,7 @@ from tamedit.privacy.request import Privacy
 from tamedit.training.artifact import load_model
 from tamedit.training.fit import train
 from tamedit.training.loop import Trainer
+from tamedit.training.public import load_public
 from tamedit.training.recipe import make_config
 from tamedit.training.start import load_initial_run, origin_of
 
@@ -141,3 +142,8 @@ def test_another_form_is_refused(smoke_run: Path, tmp_path: Path) -> None:
     plain = make_config(SERIES, "fleet", scale="smoke", steps=1, window=48, start=initial.start)
     with pytest.raises(UserError, match="name it again with --init"):
         train(split_by_time(SERIES), plain, tmp_path / "other")
+
+
+def test_only_made_up_homes_are_public_without_anyones_word(smoke_run: Path) -> None:
+    """A public stage on a real household is said to be public; nobody can know it."""
+    assert load_public(smoke_run).start.origin == "said to be public"

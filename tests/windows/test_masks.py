@@ -94,3 +94,9 @@ def test_without_reconstruction_something_is_always_observed() -> None:
     keys = example_keys(0, "masks", 0, np.arange(2000))
     assert (~draw_masks(keys, 48, MaskConfig()).any(dim=1)).any()
     assert draw_masks(keys, 48, without_reconstruction(MaskConfig())).any(dim=1).all()
+
+
+@pytest.mark.parametrize("horizon", [1, 12, 24, 40])
+def test_a_forecast_hides_its_horizon_and_nothing_else(horizon: int) -> None:
+    mask = draw_masks(example_keys(0, "masks", 0, np.arange(20)), 48, task_config("block", horizon)).numpy()
+    assert (mask == (np.arange(48) < 48 - horizon)).all()
