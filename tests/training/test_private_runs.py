@@ -168,8 +168,7 @@ def test_statistics_cannot_pass_the_wall(fleet: Series, tmp_path: Path) -> None:
     facts = DataFacts(lower=(0.0,), upper=(2.0,))
     with pytest.raises(UserError, match=r"beyond the budget of 0\.3"):
         train(split_by_time(fleet), config, tmp_path, facts=facts, speed=SPEED)
-    assert not (tmp_path / "scaling.json").exists()
-    assert not read_ledger(tmp_path).mechanisms
+    assert not any(tmp_path.iterdir()), "nothing was released and nothing paid: the folder is given back"
 
 
 def test_a_released_statistic_must_be_in_the_ledger(fleet: Series, tmp_path: Path) -> None:
