@@ -15,6 +15,7 @@ def reproduce(
         str,
         typer.Argument(
             help="all (of the paper), a table or figure (tab:main-results-extended), one cell (household/vanilla/sigma=0.1), "
+            "reference (which magnitudes the bounds scale) or regime (where they help); "
             "or, beyond the paper: curve (utility against ε on real homes), curve:fleet (simulated homes), heavy."
         ),
     ],
@@ -80,21 +81,25 @@ def reproduce(
 def _cells(what: str, source: str) -> list[str]:
     """One cell, those of the ε curve, or those of the paper."""
     from tamedit.experiments.cells import Cell
+    from tamedit.experiments.sweeps import SWEEPS, sweep_cells
     from tamedit.experiments.tables import cells_of
     from tamedit.experiments.utility import is_utility, utility_cells
 
     if "/" in what:
         return [Cell.parse(what).name]
+    if what in SWEEPS:
+        return sweep_cells(what)
     return utility_cells(what) if is_utility(what) else cells_of(what, source=source)
 
 
 def _write(what: str, results: Path, scale: Any, out: Path, source: str) -> list[Path]:
     """The page that shows these runs: that of the ε curve, or that of the paper; one cell alone has none."""
     from tamedit.experiments.document import write_document
+    from tamedit.experiments.sweeps import SWEEPS
     from tamedit.experiments.utility import is_utility
     from tamedit.experiments.utility_document import write_utility
 
-    if "/" in what:
+    if "/" in what or what in SWEEPS:
         return []
     return write_utility(results, scale, out) if is_utility(what) else write_document(results, scale, out, source)
 
