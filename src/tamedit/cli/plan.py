@@ -77,7 +77,7 @@ def plan(
     command = " ".join(
         [shlex.quote(source or "SOURCE"), *(f"{name} {shlex.quote(value)}" for name, value in asked.items())]
     )
-    show(found, unit, f"tamedit train {command} --out runs/private")
+    show(found, unit, f"tamedit train {command} --bounds {found.bounds} --out runs/private")
 
 
 def _check_init(init: str) -> None:
@@ -109,6 +109,9 @@ def show(found: "Proposal", unit: str, command: str) -> None:
         "clip": "clipping C",
         "noise_multiplier": "noise σ",
         "signal_to_noise": "√T B / σ",
+        "noise_over_signal": "σ √P / B",
+        "walk": "walk",
+        "bounds": "bounds",
     }
     for name, label in labels.items():
         value = getattr(found, name)

@@ -11,24 +11,12 @@ A run without privacy has no noise that could walk. It takes the paper's rate ti
 gradient changes what a layer says by as much as in the paper.
 """
 
-from functools import lru_cache
-
-import torch
-
-from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import SIZES, NetworkConfig
 from tamedit.training.config import TrainingConfig
-from tamedit.training.regime import noise_over_signal, walk
+from tamedit.training.regime import noise_over_signal, parameter_count, walk
 
 PAPER, PAPER_SIZE = TrainingConfig.model_validate({}), SIZES["paper"]
 PAPER_WALK = walk(PAPER.learning_rate, PAPER.steps, PAPER_SIZE["width"])
-
-
-@lru_cache(maxsize=64)
-def parameter_count(network: NetworkConfig) -> int:
-    """P of a network; nothing of it is built."""
-    with torch.device("meta"):
-        return sum(one.numel() for one in DiffusionTransformer(network).parameters())
 
 
 def of_paper(network: NetworkConfig) -> NetworkConfig:

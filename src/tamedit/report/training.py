@@ -12,6 +12,7 @@ from tamedit.report.findings import Findings
 from tamedit.report.numbers import percent, significant
 from tamedit.report.page import Html, figure, join, paragraph, table, tag
 from tamedit.training.recorder import STATEMENT
+from tamedit.training.regime import regime_of_run
 
 Drawer = Callable[[Comparison, Path], list[Path]]
 NORM_NAMES = {"total": "all parameters", "cond": "conditioning path (cond)", "other": "the rest (other)"}
@@ -78,9 +79,20 @@ def _settings(found: Findings) -> list[list[Html | str | None]]:
                 f"longest gradient of an example, {privacy.clipping} clipping (no unit)",
             ],
             ["Noise multiplier σ", _noise(found), "standard deviation of the noise, in clipping norms"],
+            *_stands(found),
             ["Draws", str(privacy.draws), "crops and noise levels of an example that are averaged before clipping"],
         ]
     return rows
+
+
+def _stands(found: Findings) -> list[list[str]]:
+    """Where the run stands in numbers without units; nothing for a folder without a ledger."""
+    stands = regime_of_run(found.run, found.config)
+    if stands is None:
+        return []
+    summary = found.comparison.summaries[0] if found.comparison else None
+    clipped = "" if summary is None or summary.clipping is None else f", {percent(summary.clipping.p_clip)} % clipped"
+    return [["Where it stands", stands.numbers() + clipped, stands.advice()]]
 
 
 def _noise(found: Findings) -> str:

@@ -7,14 +7,26 @@
 
 P is the number of trained parameters. AdamW divides a gradient by its own size, so a coordinate that sees mostly noise moves by
 about the learning rate per step whatever σ is: after T steps by rate √T at random, and a layer that adds up `width` such
-weights by √width times that.
+weights by √width times that. Far enough, the modulation of a network without bounds is noise, and its samples run off: from a
+walk of about COLLAPSE_WALK on, with noise over signal of COLLAPSE_NOISE or more (docs/reproduction.md has the sweep).
 """
 
 import math
+from functools import lru_cache
+from pathlib import Path
 
+import torch
 from pydantic import BaseModel, ConfigDict
 
+from tamedit.model.dit import DiffusionTransformer
+from tamedit.model.tuning import Tuning, prepare, trained
+from tamedit.model.zoo import NetworkConfig
+from tamedit.privacy.record import FILE_NAME as LEDGER
+from tamedit.privacy.record import read
 from tamedit.training.config import TrainingConfig
+from tamedit.training.recipe import RunConfig
+
+COLLAPSE_WALK, COLLAPSE_NOISE = 0.8, 1.0
 
 
 class Regime(BaseModel):
@@ -26,6 +38,49 @@ class Regime(BaseModel):
     walk: float
     warmup_share: float
     averaging_share: float
+
+    @property
+    def collapses(self) -> bool:
+        """Whether a network without bounds would collapse here."""
+        return self.walk >= COLLAPSE_WALK and self.noise_over_signal >= COLLAPSE_NOISE
+
+    def numbers(self) -> str:
+        """The numbers in words."""
+        return (
+            f"noise over signal {self.noise_over_signal:.2g}, walk {self.walk:.2g}, warm-up {self.warmup_share:.0%} and "
+            f"averaging {self.averaging_share:.0%} of the steps"
+        )
+
+    def advice(self) -> str:
+        """What follows for the bounds."""
+        if self.collapses:
+            return (
+                f"here noise carries the modulation away (walk {COLLAPSE_WALK:g} or more, noise over signal "
+                f"{COLLAPSE_NOISE:g} or more) and a network without bounds collapses: keep them"
+            )
+        return "noise does not carry the modulation far enough here for bounds to matter"
+
+
+@lru_cache(maxsize=64)
+def parameter_count(network: NetworkConfig, tuning: Tuning = "all", rank: int = 4) -> int:
+    """P: how many parameters of a network are trained. Nothing is built."""
+    with torch.device("meta"):
+        made = DiffusionTransformer(network)
+        prepare(made, tuning, rank)
+    return sum(one.numel() for one in trained(made).values())
+
+
+def regime_of(config: RunConfig, noise_multiplier: float) -> Regime:
+    """The regime of a private run at the noise that its budget asked for."""
+    chosen = () if config.start is None else (config.start.tuning, config.start.rank)
+    return regime(parameter_count(config.network, *chosen), config.network.width, noise_multiplier, config.training)
+
+
+def regime_of_run(folder: Path, config: RunConfig) -> Regime | None:
+    """The regime of the private run in a folder, from its plan in the ledger; None without one."""
+    if config.privacy is None or not (Path(folder) / LEDGER).is_file():
+        return None
+    return regime_of(config, read(folder).segments[-1].plan.noise_multiplier)
 
 
 def regime(parameters: int, width: int, noise_multiplier: float, training: TrainingConfig) -> Regime:
