@@ -36,14 +36,14 @@ from tamedit.data.corrupt import corrupt
 from tamedit.data.series import Series
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.privacy.engine import Engine
-from tamedit.privacy.request import Privacy
+from tamedit.privacy.settings import Privacy
+from tamedit.runs.layout import private_windows
+from tamedit.runs.recipe import RunConfig, make_config
 from tamedit.streams import purpose_seed, step_generator
-from tamedit.training.layout import private_windows
 from tamedit.training.optimizer import make_optimizer
 from tamedit.training.public import FACTS, fleet
-from tamedit.training.recipe import RunConfig, make_config
+from tamedit.training.scales import make_scaling
 from tamedit.training.source import engine_losses, noised_batch
-from tamedit.training.units import make_scaling
 from tamedit.windows.examples import Examples
 
 Losses = Callable[[Any, Any], Tensor]

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import Run, untouched
 
+from support import Run, untouched
 from tamedit.diagnostics.theory import analyse
 from tamedit.diagnostics.theory_bounds import InputBounds
-from tamedit.training.artifact import load_model
-from tamedit.training.provenance import Reference
-from tamedit.training.recipe import REFERENCE
+from tamedit.runs.artifact import load_model
+from tamedit.runs.provenance import Reference
+from tamedit.runs.recipe import REFERENCE
 
 
 @pytest.fixture

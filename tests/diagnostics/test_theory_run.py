@@ -17,9 +17,9 @@ from tamedit.data.split import Split, split_by_time
 from tamedit.diagnostics.theory_run import analyse_run, entry_bounds, input_bounds
 from tamedit.diffusion.loss import denoising_loss
 from tamedit.errors import UserError
-from tamedit.training.artifact import load_model
-from tamedit.training.fit import train
-from tamedit.training.recipe import RunConfig, make_config
+from tamedit.runs.artifact import load_model
+from tamedit.runs.recipe import RunConfig, make_config
+from tamedit.training.run import train
 from tamedit.training.source import noised_batch
 from tamedit.windows.cut import cut
 from tamedit.windows.examples import Examples

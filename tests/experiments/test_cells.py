@@ -7,7 +7,7 @@ from tamedit.errors import UserError
 from tamedit.experiments.cells import Cell
 from tamedit.experiments.recipes import EFFORT, recipe
 from tamedit.model.bounds import Bounds
-from tamedit.training.recipe import REFERENCE
+from tamedit.runs.recipe import REFERENCE
 
 NAMES = [
     "household/non-dp",

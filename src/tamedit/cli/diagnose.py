@@ -92,10 +92,10 @@ def diagnose(
             measure(runs[0], public, not_public_anyway, as_json)
         return
     from tamedit.diagnostics.compare import compare
-    from tamedit.diagnostics.figures import draw_all
-    from tamedit.diagnostics.record import read_records
+    from tamedit.diagnostics.gradient_record import read_records
+    from tamedit.figures.gradient_figures import draw_all
     from tamedit.files import write_text
-    from tamedit.training.folder import NOT_PRIVATE
+    from tamedit.runs.folder import NOT_PRIVATE
 
     if baseline is not None and baseline.resolve() not in [run.resolve() for run in runs]:
         runs = [baseline, *runs]
@@ -115,7 +115,7 @@ def measure(run: Path, public: bool, anyway: bool, as_json: bool) -> None:
 
     from tamedit.diagnostics.magnitudes import measure_run
     from tamedit.files import write_text
-    from tamedit.training.folder import NOT_PRIVATE
+    from tamedit.runs.folder import NOT_PRIVATE
 
     reference = measure_run(run, public=public, anyway=anyway)
     place = (run / NOT_PRIVATE if reference.origin == "not public" else run) / "bounds.json"

@@ -15,9 +15,9 @@ from tamedit.cli.calibrate import calibrate
 from tamedit.cli.data import app as data_app
 from tamedit.cli.demo import demo
 from tamedit.cli.diagnose import diagnose
-from tamedit.cli.evaluate import evaluate
+from tamedit.cli.evaluate_command import evaluate
 from tamedit.cli.fill import forecast, generate, impute
-from tamedit.cli.plan import plan
+from tamedit.cli.plan_command import plan
 from tamedit.cli.report import report
 from tamedit.cli.reproduce import reproduce
 from tamedit.cli.train import train

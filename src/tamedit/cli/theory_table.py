@@ -27,7 +27,7 @@ def explain(
     """Compute, write and show it. What was measured on data goes to the folder of what is not private."""
     from tamedit.diagnostics.theory_run import ASSUMED, analyse_run, largest_recorded
     from tamedit.files import write_text
-    from tamedit.training.folder import NOT_PRIVATE
+    from tamedit.runs.folder import NOT_PRIVATE
 
     assumed = ASSUMED if input_bound is None else input_bound
     found = analyse_run(run, assumed=assumed, reference=reference, search_steps=search_steps)

@@ -134,7 +134,7 @@ def train(
     _refuse_idle(context, private=private, planned=planned, begins=init is not None)
     privacy = None
     if private:
-        from tamedit.privacy.request import Privacy
+        from tamedit.privacy.settings import Privacy
 
         privacy = Privacy(
             epsilon=epsilon,
@@ -163,14 +163,14 @@ def train(
 
     from tamedit.cli.begin import begin
     from tamedit.cli.progress import RunProgress
+    from tamedit.data.loading import load_split
     from tamedit.model.zoo import tightened
-    from tamedit.tasks.fit import load_split
-    from tamedit.training.config import Speed
-    from tamedit.training.fit import train as run
-    from tamedit.training.folder import DataFacts, check_resumable
-    from tamedit.training.proposal import recommended
-    from tamedit.training.provenance import Reference
-    from tamedit.training.recipe import REFERENCE, check_beginning, make_config
+    from tamedit.runs.config import Speed
+    from tamedit.runs.folder import DataFacts, check_resumable
+    from tamedit.runs.proposal import recommended
+    from tamedit.runs.provenance import Reference
+    from tamedit.runs.recipe import REFERENCE, check_beginning, make_config
+    from tamedit.training.run import train as run
 
     check_beginning(init is not None, size, bounds, privacy, private_bounds)  # type: ignore[arg-type]
     series, split = load_split(source, private=private, **reading)
@@ -229,7 +229,7 @@ def train(
         raise options.Stopped(
             f"stopped at step {outcome.step} of {config.training.steps}; continue with the same command and --resume."
         )
-    from tamedit.training.artifact import SPECIFICATION, WEIGHTS, load_model
+    from tamedit.runs.artifact import SPECIFICATION, WEIGHTS, load_model
     from tamedit.training.distributed import join_world
 
     if not join_world().first:

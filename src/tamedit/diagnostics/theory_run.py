@@ -21,16 +21,16 @@ from typing import Any, NamedTuple
 import torch
 from scipy import stats
 
-from tamedit.diagnostics.record import read_record
+from tamedit.diagnostics.gradient_record import read_record
 from tamedit.diagnostics.theory import Theory, analyse
 from tamedit.diagnostics.theory_bounds import InputBounds
 from tamedit.diagnostics.theory_search import ascend
 from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds
-from tamedit.training.artifact import ModelSpec, load_model
-from tamedit.training.folder import NOT_PRIVATE, load_run
-from tamedit.training.provenance import Reference
-from tamedit.training.recipe import REFERENCE
+from tamedit.runs.artifact import ModelSpec, load_model
+from tamedit.runs.folder import NOT_PRIVATE, load_run
+from tamedit.runs.provenance import Reference
+from tamedit.runs.recipe import REFERENCE
 from tamedit.training.recorder import HEADER, STATEMENT
 
 ASSUMED, CLIP, STARTS = 5.0, 1.0, 4

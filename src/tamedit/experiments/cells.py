@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict, PositiveFloat, model_validator
 from tamedit.errors import UserError
 from tamedit.model.bounds import OPERATORS, Bounds, Operator
 from tamedit.model.zoo import TIGHTNESS, Tightness, tightened
-from tamedit.privacy.request import Privacy
+from tamedit.privacy.settings import Privacy
+from tamedit.privacy.units import Unit
 from tamedit.windows.anchor import Anchor
-from tamedit.windows.units import Unit
 
 Arm = Literal["non-dp", "vanilla", "aware", "untuned"]
 SERIES_DRAWS = 4  # windows of a meter in one step, when the meter is the unit

@@ -17,7 +17,7 @@ from tamedit.experiments.render import LEGEND, NOTED, latex, markdown
 from tamedit.experiments.tables import FIGURES, SOURCES, TABLES, cells_of, figure, table
 from tamedit.experiments.verdicts import Claim
 from tamedit.files import write_text
-from tamedit.training.recipe import Scale
+from tamedit.runs.recipe import Scale
 
 PAGE, FOLDER, NOTES = "reproduction.md", "reproduction", "reproduction-notes.md"
 PREAMBLE = r"""\documentclass{article}

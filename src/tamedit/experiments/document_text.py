@@ -2,8 +2,8 @@
 
 from tamedit.experiments.recipes import EFFORT
 from tamedit.experiments.verdicts import ENOUGH
-from tamedit.training.config import TrainingConfig
-from tamedit.training.recipe import Scale
+from tamedit.runs.config import TrainingConfig
+from tamedit.runs.recipe import Scale
 
 INTRODUCTION = """# The paper's tables and figures, made again
 

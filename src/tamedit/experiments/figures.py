@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from tamedit.diagnostics.figures import TITLES, finish_norms
-from tamedit.diagnostics.figures import figure as drawn
-from tamedit.diagnostics.plots import INK, log_axis, run_style
-from tamedit.diagnostics.record import NORMS
+from tamedit.diagnostics.gradient_record import NORMS
 from tamedit.experiments.layout import Figure
 from tamedit.experiments.measures import Runs, clipping
 from tamedit.experiments.results import Result
+from tamedit.figures.gradient_figures import TITLES, finish_norms
+from tamedit.figures.gradient_figures import figure as drawn
+from tamedit.figures.plots import INK, log_axis, run_style
 
 STYLES = {"Non-DP": 0, "DP-vanilla": 1, "DP-aware": 2}  # the same colour for an arm in every figure
 THIN = {"lw": 0.6, "alpha": 0.35}

@@ -18,7 +18,7 @@ from tamedit.evaluation.metrics import METRICS
 from tamedit.experiments.cells import Cell
 from tamedit.experiments.recipes import effort_of
 from tamedit.experiments.results import NUMBERS_VERSION, Result, load_all
-from tamedit.training.recipe import Scale
+from tamedit.runs.recipe import Scale
 
 Partner = Literal["vanilla", "non-dp"]
 BASELINES = (

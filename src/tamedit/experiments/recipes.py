@@ -1,7 +1,7 @@
 """From a cell, a scale and a seed to a whole configuration. No logic: what differs between cells is in the cell.
 
 All arms of a scale share network, optimiser, steps, batches and seeds; the reference magnitudes of the bounds are
-those of the simulator (`training.recipe.REFERENCE`), the same for every data set.
+those of the simulator (`runs.recipe.REFERENCE`), the same for every data set.
 """
 
 from dataclasses import dataclass, replace
@@ -10,15 +10,15 @@ from hashlib import blake2b
 from typing import Any
 
 from tamedit.data.corrupt import corrupt
+from tamedit.data.loading import load_split
 from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 from tamedit.data.split import Split, draw_meters, split_by_meter, split_by_time
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.experiments.cells import Cell
-from tamedit.tasks.fit import load_split
-from tamedit.training.provenance import Start
+from tamedit.runs.provenance import Start
+from tamedit.runs.recipe import REFERENCE, RunConfig, Scale, make_config
 from tamedit.training.public import SOURCE, fleet, public_config
-from tamedit.training.recipe import REFERENCE, RunConfig, Scale, make_config
 
 SIMULATED, FLEET, HEAVY = "simulated", "fleet", "-heavy"
 PANELS = ("ideal", FLEET)

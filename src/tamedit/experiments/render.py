@@ -12,7 +12,7 @@ from tamedit.experiments.layout import NONE, Column, Table
 from tamedit.experiments.measures import Runs
 from tamedit.experiments.published import notes_of
 from tamedit.experiments.tables import table as table_of
-from tamedit.training.recipe import Scale
+from tamedit.runs.recipe import Scale
 
 ONE_SEED, NOTED = "†", "‡"
 NOT_RUN = "–  (not run)"

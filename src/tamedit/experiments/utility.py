@@ -21,8 +21,8 @@ from tamedit.errors import UserError
 from tamedit.experiments.cells import Cell, Public
 from tamedit.experiments.measures import BySeed, Runs, metric
 from tamedit.experiments.recipes import HEAVY, PANELS
+from tamedit.privacy.units import Unit
 from tamedit.windows.anchor import Anchor
-from tamedit.windows.units import Unit
 
 CURVE, HEAVY_BED = "curve", "heavy"
 EPSILONS = (8.0, 3.0, 1.0)  # the most informative first

@@ -32,7 +32,7 @@ from tamedit.experiments.utility_tables import (
 from tamedit.experiments.utility_targets import contrasts, targets
 from tamedit.experiments.verdicts import ENOUGH
 from tamedit.files import write_text
-from tamedit.training.recipe import Scale
+from tamedit.runs.recipe import Scale
 
 PAGE, FOLDER, NOTES = "private-utility.md", "private-utility", "private-utility-notes.md"
 NAMES = {"ideal": "254 real homes (`ideal`)", "fleet": "as many simulated homes (`fleet`)"}

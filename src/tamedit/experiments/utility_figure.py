@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamedit.diagnostics.figures import figure as drawn
-from tamedit.diagnostics.plots import RUNS, run_style
 from tamedit.evaluation.intervals import OverSeeds, over_seeds
 from tamedit.evaluation.labels import LABELS
 from tamedit.experiments.cells import Public
 from tamedit.experiments.figures import STYLES
 from tamedit.experiments.measures import Runs, metric
 from tamedit.experiments.utility import ARMS, EPSILONS, FREE, HARDER, TASKS, BoundArm, nonprivate, private, untuned
+from tamedit.figures.gradient_figures import figure as drawn
+from tamedit.figures.plots import RUNS, run_style
+from tamedit.privacy.units import Unit
 from tamedit.windows.anchor import Anchor
-from tamedit.windows.units import Unit
 
 
 class Kind(NamedTuple):

@@ -12,7 +12,7 @@ from tamedit.experiments.render import NOT_RUN, ONE_SEED
 from tamedit.experiments.utility import FORMS, FREE, HARDER, TASKS, arm_of, kept, without_privacy
 from tamedit.experiments.utility_targets import KINDS, METRICS, NO_GAIN, WORDS, Asked, Contrast, kind_text
 from tamedit.experiments.verdicts import Check
-from tamedit.windows.units import Unit
+from tamedit.privacy.units import Unit
 
 OWNED: dict[Unit, str] = {
     "window": "a window",

@@ -16,7 +16,7 @@ import torch
 from filelock import FileLock
 
 from tamedit.data.split import Split
-from tamedit.diagnostics.record import NORMS, Record, read_record
+from tamedit.diagnostics.gradient_record import NORMS, Record, read_record
 from tamedit.diagnostics.tails import summarise
 from tamedit.errors import UserError
 from tamedit.evaluation.evaluate import evaluate
@@ -24,16 +24,16 @@ from tamedit.experiments.cells import Cell
 from tamedit.experiments.recipes import FLEET, Effort, effort_of, load_data, public_stage, public_start, recipe
 from tamedit.experiments.results import NUMBERS_VERSION, Job, Result, agrees, load, save
 from tamedit.privacy import accountant
-from tamedit.privacy.record import read as read_ledger
+from tamedit.privacy.entries import read as read_ledger
+from tamedit.runs.artifact import WEIGHTS
+from tamedit.runs.config import Speed
+from tamedit.runs.folder import RUN, DataFacts, load_run
+from tamedit.runs.recipe import RunConfig, Scale
+from tamedit.runs.start import Initial
 from tamedit.tasks.model import Model
-from tamedit.training.artifact import WEIGHTS
-from tamedit.training.config import Speed
-from tamedit.training.fit import train
-from tamedit.training.folder import RUN, DataFacts, load_run
 from tamedit.training.loop import Progress
 from tamedit.training.public import FACTS, load_public, split_fleet, train_public
-from tamedit.training.recipe import RunConfig, Scale
-from tamedit.training.start import Initial
+from tamedit.training.run import train
 
 QUANTILES = np.concatenate([np.linspace(0, 0.95, 39)[:-1], 1 - np.geomspace(0.05, 1e-4, 24)])
 LOSSES = 60  # points of a loss curve

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tamedit.diagnostics import figures as diagnostics
 from tamedit.diagnostics.compare import Comparison
+from tamedit.figures import gradient_figures as diagnostics
+from tamedit.figures.report_figures import embedded
+from tamedit.formatting import percent, significant
 from tamedit.model.bounds import Bounds
-from tamedit.report.figures import embedded
 from tamedit.report.findings import Findings
-from tamedit.report.numbers import percent, significant
 from tamedit.report.page import Html, figure, join, paragraph, table, tag
 from tamedit.training.recorder import STATEMENT
 
