@@ -213,7 +213,7 @@ def _stride(known: Source | None, period: int, everywhere: bool) -> int:
     """Rows between two windows: 1 where windows begin `everywhere`, else the source's own, or a quarter of a season.
 
     A model whose windows all begin at the same hour has seen each hour at a few positions only, and is poor at others
-    (docs/private-utility.md). Private runs have blocks instead, or the paper's overlapping windows at the paper's stride.
+    (paper/docs/private-utility.md). Private runs have blocks instead, or the paper's overlapping windows at the paper's stride.
     """
     if everywhere:
         return 1
