@@ -221,7 +221,7 @@ class Model:
     ) -> Tensor:
         """Draws of whole windows in the data's units, (W, S, L, K); observed cells as they are."""
         context, level, scale = build_context(values, observed, covariates, self.scaling, self.spec.examples)
-        seen = pad_context(context, self.spec.examples.channels)
+        seen = pad_context(context, self.spec.examples.channels).to(next(self.network.parameters()).device)
         residual = sample(self.network, seen, self.spec.process, samples, seed=seed, windows=windows, config=sampler)
         residual = residual[..., : values.shape[2]]  # real channels come first
         drawn = (context.anchor[:, None] + residual) * scale[:, None] + level[:, None]
