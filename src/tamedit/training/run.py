@@ -33,8 +33,9 @@ from tamedit.training.optimizer import NoisyAdamW
 from tamedit.training.private.budget import Budget, check_ledger, open_budget, stream_seed
 from tamedit.training.private.gradients import LOGGED, PrivateGradients
 from tamedit.training.private.released_bounds import private_network, refuse_noise
+from tamedit.training.private.released_scale import private_scaling, wants_private_units
 from tamedit.training.recorder import Recorder
-from tamedit.training.scales import make_scaling, private_scaling, wants_private_units
+from tamedit.training.scales import make_scaling
 from tamedit.training.source import PlainGradients, validation_loss
 from tamedit.windows.cut import Windows, cut
 from tamedit.windows.examples import Examples

@@ -4,41 +4,29 @@ In instance mode every window has its own units, and the reference serves window
 generation) and the floor of the scale; otherwise it is the centre and scale of every window. In this order:
 
     public       given by the user, or known of a named source: free
-    private      estimated with noise within public bounds, charged to the ledger
+    private      estimated with noise within public bounds, charged to the ledger (`private/released_scale.py`)
     nonprivate   statistics of the training data: in training without privacy, or in the paper's form (and then every
                  statement says that the guarantee does not cover them)
     none         0 and 1: such a model fills and forecasts, and cannot generate from nothing
 """
 
-import json
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from tamedit.data.scaling import RELATIVE_FLOOR, Mode, Scaling, fit_scaling
+from tamedit.data.scaling import RELATIVE_FLOOR, Scaling, fit_scaling
 from tamedit.data.series import Series
 from tamedit.data.sources import SOURCES
 from tamedit.errors import UserError
-from tamedit.files import write_text
-from tamedit.privacy.statistics import STANDARDISATION
-from tamedit.runs.folder import SCALING, DataFacts
-from tamedit.runs.layout import whole_examples
+from tamedit.runs.folder import DataFacts
 from tamedit.runs.recipe import RunConfig
-from tamedit.training.private.budget import Budget
-from tamedit.windows.cut import Windows
 
 FLOOR = 0.3  # of the reference scale: no window has a smaller one
 OUTLYING = (
     3.0  # measured on the data, the reference is no wider for this than 3 usual windows: one glitch must not set it
 )
-
-
-def wants_private_units(config: RunConfig, facts: DataFacts) -> bool:
-    """Whether a level and scale are to be estimated with noise."""
-    return config.privacy is not None and facts.lower is not None and facts.typical_scale is None
 
 
 def make_scaling(config: RunConfig, facts: DataFacts, train: Series) -> Scaling:
@@ -118,22 +106,3 @@ def with_floors(scaling: Scaling) -> Scaling:
         for one, level in zip(floor, scaling.level, strict=True)
     )
     return replace(scaling, floor=floor, relative_floor=shares)
-
-
-def private_scaling(
-    config: RunConfig, facts: DataFacts, windows: Windows, budget: Budget, folder: Path, scaling: Scaling
-) -> Scaling:
-    """The same units with a private reference: released once, kept with the run, read again on resume."""
-    place = folder / SCALING
-    if budget.world.same_number(place.is_file()):
-        budget.check_paid(STANDARDISATION, place)
-        return Scaling.from_dict(json.loads(place.read_text(encoding="utf-8")))
-    assert facts.lower is not None
-    assert facts.upper is not None
-    level, scale = budget.release(whole_examples(windows), facts.lower, facts.upper, STANDARDISATION)
-    mode: Mode = "instance" if config.scaling == "instance" else "public"
-    released = with_floors(replace(scaling, mode=mode, level=tuple(level), scale=tuple(scale), origin="private"))
-    if budget.world.first:
-        write_text(place, json.dumps(released.to_dict(), indent=2) + "\n")
-    budget.world.wait()
-    return released
