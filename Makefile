@@ -11,10 +11,10 @@ endif
 
 setup: .venv/ready
 
-.venv/ready: pyproject.toml constraints.txt
+.venv/ready: pyproject.toml paper/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]" --editable ./paper
 	@touch $@
 
 demo: .venv/ready
@@ -33,13 +33,13 @@ test: lint
 docs: .venv/ready
 	$(BIN)/python -m typer tamedit.cli.main utils docs --name tamedit --output docs/cli.md
 
-# Pages of results from what lies under results/; a test checks that they are current.
+# Pages of results from what lies under paper/results/; a test checks that they are current.
 tables: .venv/ready
-	$(BIN)/tamedit reproduce all --tables --out docs
-	$(BIN)/tamedit reproduce curve --tables --out docs
+	$(BIN)/tamedit reproduce all --tables --out paper/docs
+	$(BIN)/tamedit reproduce curve --tables --out paper/docs
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/preparation.py
 
 clean:
-	rm -rf .venv runs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv runs build dist paper/build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

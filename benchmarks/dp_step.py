@@ -23,8 +23,8 @@ from tamedit.model.bounds import Bounds
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import SIZES, NetworkConfig
 from tamedit.privacy.engine import Engine
+from tamedit.privacy.engine.workspace import keep_freed_memory
 from tamedit.privacy.noise import GaussianNoise
-from tamedit.privacy.workspace import keep_freed_memory
 from tamedit.windows.batch import Batch, Context
 
 LENGTH, TARGETS, COVARIATES, CLIP, NOISE = 168, 1, 6, 1.0, 0.6

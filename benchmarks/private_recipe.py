@@ -17,17 +17,17 @@ import torch
 
 from tamedit.data.simulate import simulate
 from tamedit.data.split import draw_meters, split_by_meter
-from tamedit.diagnostics.record import read_record
+from tamedit.diagnostics.gradient_record import read_record
 from tamedit.diagnostics.tails import summarise
 from tamedit.evaluation.evaluate import Evaluation, evaluate
 from tamedit.model.zoo import SIZES
-from tamedit.privacy.request import Privacy
+from tamedit.privacy.settings import Privacy
+from tamedit.runs.config import Speed
+from tamedit.runs.recipe import RunConfig, make_config
+from tamedit.runs.start import load_initial_run
 from tamedit.tasks.model import Model
-from tamedit.training.config import Speed
-from tamedit.training.fit import train
 from tamedit.training.public import FACTS
-from tamedit.training.recipe import RunConfig, make_config
-from tamedit.training.start import load_initial_run
+from tamedit.training.run import train
 
 
 def main() -> None:

@@ -13,10 +13,10 @@ from tamedit.data.scaling import fit_scaling
 from tamedit.data.simulate import simulate
 from tamedit.data.split import split_by_time
 from tamedit.diagnostics.magnitudes import reference_bounds
-from tamedit.training.artifact import load_model
-from tamedit.training.config import Speed
-from tamedit.training.fit import train
-from tamedit.training.recipe import make_config
+from tamedit.runs.artifact import load_model
+from tamedit.runs.config import Speed
+from tamedit.runs.recipe import make_config
+from tamedit.training.run import train
 from tamedit.windows.cut import cut
 from tamedit.windows.examples import Examples
 

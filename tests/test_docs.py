@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+FOLDERS = (ROOT / "docs", ROOT / "paper", ROOT / "paper" / "docs")
+PAGES = sorted([ROOT / "README.md", *(page for folder in FOLDERS for page in folder.glob("*.md"))])
 
 
 def blocks(page: Path) -> list[str]:
@@ -18,7 +19,9 @@ def blocks(page: Path) -> list[str]:
 RUNNABLE = [(page, number) for page in PAGES for number, block in enumerate(blocks(page)) if "# not run:" not in block]
 
 
-@pytest.mark.parametrize(("page", "number"), RUNNABLE, ids=[f"{page.name}-{number}" for page, number in RUNNABLE])
+@pytest.mark.parametrize(
+    ("page", "number"), RUNNABLE, ids=[f"{page.relative_to(ROOT)}-{number}" for page, number in RUNNABLE]
+)
 def test_python_in_the_documentation_runs(
     page: Path, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -39,7 +42,7 @@ def test_the_command_line_reference_is_current(tmp_path: Path) -> None:
     assert fresh == kept, "run `make docs`"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -18,7 +18,7 @@ _HOMES = {
     "Bounds": "tamedit.model.bounds",
     "BoundedAdaLNZero": "tamedit.model.adaln",
     "Model": "tamedit.tasks.model",
-    "Privacy": "tamedit.privacy.request",
+    "Privacy": "tamedit.privacy.settings",
     "Series": "tamedit.data.series",
     "UserError": "tamedit.errors",
     "fit": "tamedit.tasks.fit",
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tamedit.errors import UserError
     from tamedit.model.adaln import BoundedAdaLNZero
     from tamedit.model.bounds import Bounds
-    from tamedit.privacy.request import Privacy
+    from tamedit.privacy.settings import Privacy
     from tamedit.tasks.fit import fit
     from tamedit.tasks.model import Model
 

@@ -16,7 +16,7 @@ from tamedit.cli.calibrate import calibrate
 from tamedit.errors import UserError
 from tamedit.privacy.ledger import Ledger
 from tamedit.privacy.plan import PrivacyPlan
-from tamedit.windows.units import Contribution
+from tamedit.privacy.units import Contribution
 
 app = typer.Typer()
 app.command()(account)

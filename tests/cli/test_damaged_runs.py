@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from support import csv, meter, untouched
 
 
@@ -105,7 +106,7 @@ def test_a_run_that_reads_in_an_unknown_way(mistake: Callable[..., str], smoke_r
 
 
 def test_damaged_metrics_stop_nothing(tmp_path: Path) -> None:
-    from tamedit.training.metrics import MetricsLog
+    from tamedit.training.metrics_log import MetricsLog
 
     log = MetricsLog(tmp_path / "metrics.jsonl")
     log.write({"step": 1, "loss": 2.0})

@@ -11,8 +11,8 @@ import pytest
 
 from tamedit.cli import demo_steps
 from tamedit.cli.main import main
-from tamedit.diagnostics import plots
 from tamedit.diffusion.sample import SamplerConfig
+from tamedit.figures import plots
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tamedit.cli.main import main
-from tamedit.diagnostics.record import read_record
+from tamedit.diagnostics.gradient_record import read_record
 from tamedit.model.bounds import Bounds
-from tamedit.training.folder import load_run
-from tamedit.training.provenance import Reference
-from tamedit.training.recipe import REFERENCE
+from tamedit.runs.folder import load_run
+from tamedit.runs.provenance import Reference
+from tamedit.runs.recipe import REFERENCE
 
 FIGURES = ("gradient-norms", "clipping-factors", "loss-curves", "part-tails", "step-times")
 

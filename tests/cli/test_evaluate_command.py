@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from tamedit.cli.main import main
+from tamedit.data.loading import load_split
 from tamedit.data.series import read
 from tamedit.evaluation.metrics import METRICS
-from tamedit.tasks.fit import load_split
-from tamedit.training.fit import train
-from tamedit.training.folder import load_run
+from tamedit.runs.folder import load_run
+from tamedit.training.run import train
 
 PROBABILISTIC = ("model", "free_probabilistic", "seasonal_draws")
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support import Run
 
 import tamedit as tame
+from support import Run
 from tamedit.training import public
 
 SHORT = ("--scale", "smoke", "--steps", 2, "--batch-size", 4, "--epsilon", 8, "--test-only")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from support import Run, csv, meter, untouched
 
 
@@ -195,14 +196,14 @@ def test_a_full_disk(
             assert "No space left" in mistake("generate", smoke_run, "--count", 1, "--out", tmp_path / "x.csv")
     begin = ("train", file, "--scale", "smoke", "--steps", 2, "--window", 24, "--json")
     with monkeypatch.context() as patch:
-        patch.setattr("tamedit.training.metrics.MetricsLog.write", no_space)
+        patch.setattr("tamedit.training.metrics_log.MetricsLog.write", no_space)
         assert "No space left" in mistake(*begin, "--out", tmp_path / "a")
     from safetensors import SafetensorError
 
     def torn(*arguments: object, **options: object) -> None:
         raise SafetensorError("I/O error: No space left on device")
 
-    for place in ("tamedit.training.checkpoint.save_file", "tamedit.training.artifact.save_file"):
+    for place in ("tamedit.training.checkpoint.save_file", "tamedit.runs.artifact.save_file"):
         with monkeypatch.context() as patch:
             patch.setattr(place, torn)
             assert "No space left" in mistake(*begin, "--out", tmp_path / place)
@@ -214,9 +215,9 @@ def test_validation_errors_are_one_sentence(
     mistake: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever pydantic refuses is said in one sentence too."""
-    from tamedit.training.config import TrainingConfig
+    from tamedit.runs.config import TrainingConfig
 
-    monkeypatch.setattr("tamedit.training.recipe._training", lambda *arguments, **options: TrainingConfig(ema=2.0))
+    monkeypatch.setattr("tamedit.runs.recipe._training", lambda *arguments, **options: TrainingConfig(ema=2.0))
     file = csv(tmp_path / "meter.csv", meter(300))
     assert "ema=2.0 is not possible" in mistake("train", file, "--out", tmp_path / "run")
 

@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+
 from support import Run
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support import Run, csv, meter, untouched
 
 import tamedit as tame
+from support import Run, csv, meter, untouched
 
 SMOKE = ("--scale", "smoke", "--steps", 2, "--window", 24)
 

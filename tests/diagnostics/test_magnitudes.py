@@ -48,13 +48,13 @@ def test_an_unbounded_networks_magnitudes_follow_its_weights(network: DiffusionT
 
 def test_every_block_has_its_own(tmp_path: Path) -> None:
     from tamedit.diagnostics.magnitudes import measure_run
-    from tamedit.training.fit import train
-    from tamedit.training.recipe import make_config
+    from tamedit.runs.recipe import make_config
+    from tamedit.training.run import train
 
     series = simulate(hours=1200, seed=3)
     table = tmp_path / "meter.csv"
     series.frame().to_csv(table)
-    from tamedit.tasks.fit import load_split
+    from tamedit.data.loading import load_split
 
     series, split = load_split(str(table))
     free = make_config(series, str(table), scale="smoke", steps=4, window=48, bounds="off")

@@ -15,18 +15,18 @@ from safetensors.torch import load_file
 from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 from tamedit.data.split import split_by_time
-from tamedit.diagnostics.record import read_record, read_records
+from tamedit.diagnostics.gradient_record import read_record, read_records
 from tamedit.errors import UserError
 from tamedit.model.dit import is_conditioning
 from tamedit.privacy.engine import ClippedSum, Engine
-from tamedit.privacy.request import Privacy
+from tamedit.privacy.settings import Privacy
+from tamedit.runs.config import Speed
+from tamedit.runs.folder import DataFacts
+from tamedit.runs.recipe import make_config
 from tamedit.training import recorder
-from tamedit.training.config import Speed
-from tamedit.training.fit import train
-from tamedit.training.folder import DataFacts
 from tamedit.training.loop import Outcome
-from tamedit.training.recipe import make_config
 from tamedit.training.recorder import GRADIENTS, HEADER, TIMES, Recorder, part_of, whole_rows
+from tamedit.training.run import train
 
 PAPERS = {"noise_multiplier": 0.1, "unit": "window", "layout": "overlapping", "test_only": True}
 

@@ -8,11 +8,11 @@ import pytest
 
 from tamedit.data.simulate import simulate
 from tamedit.diagnostics.compare import compare
-from tamedit.diagnostics.record import Record, differences
+from tamedit.diagnostics.gradient_record import Record, differences
 from tamedit.diagnostics.tails import clipping, hill, reductions, slowdown, step_time, summarise, tail
 from tamedit.errors import UserError
-from tamedit.privacy.request import Privacy
-from tamedit.training.recipe import RunConfig, make_config
+from tamedit.privacy.settings import Privacy
+from tamedit.runs.recipe import RunConfig, make_config
 from tamedit.training.recorder import TIME_ROW, gradient_row
 
 PARTS = (("input", "cond"), ("input", "other"), ("output", "cond"), ("output", "other"))

@@ -8,8 +8,8 @@ from scipy import stats
 from scipy.spatial.distance import jensenshannon
 
 from tamedit.evaluation import distances
+from tamedit.evaluation.cell_statistics import hidden_cells
 from tamedit.evaluation.distribution import distribution_distances
-from tamedit.evaluation.statistics import hidden_cells
 
 MANY = 200_000
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import tamedit as tame
+from tamedit.data.loading import load_split
 from tamedit.data.simulate import simulate
 from tamedit.data.split import Split, split_by_time
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
 from tamedit.evaluation.evaluate import evaluate, pick_windows
 from tamedit.evaluation.trial import Trial
-from tamedit.tasks.fit import load_split
 from tamedit.tasks.model import Model
 
 FAST = SamplerConfig(steps=2)

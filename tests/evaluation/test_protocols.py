@@ -10,13 +10,13 @@ import pytest
 import torch
 
 import tamedit as tame
+from tamedit.data.loading import load_split
 from tamedit.data.split import Split, split_by_time
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
 from tamedit.evaluation.protocols import PROTOCOLS, cell_masks, evaluate_protocol
 from tamedit.evaluation.published import PUBLISHED, published
 from tamedit.evaluation.trial import Trial
-from tamedit.tasks.fit import load_split
 from tamedit.tasks.model import Model
 
 FAST = SamplerConfig(steps=2)

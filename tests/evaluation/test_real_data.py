@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import tamedit as tame
+from tamedit.data.loading import load_split
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.evaluation.evaluate import evaluate
-from tamedit.tasks.fit import load_split
 
 FAST = SamplerConfig(steps=2)
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tamedit.evaluation.aggregation import in_units, resampled, totals
+from tamedit.evaluation.cell_statistics import DEGREES, Cells, cell_statistics, central, hidden_cells
 from tamedit.evaluation.intervals import bootstrap_weights
 from tamedit.evaluation.metrics import METRICS, POINTWISE, by_channel, measure
 from tamedit.evaluation.scores import Scores, score
-from tamedit.evaluation.statistics import DEGREES, Cells, cell_statistics, central, hidden_cells
 
 
 def flat(samples: np.ndarray, truth: np.ndarray) -> Cells:

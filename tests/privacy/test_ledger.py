@@ -13,10 +13,10 @@ import pytest
 
 from tamedit.errors import UserError
 from tamedit.privacy.accountant import Mechanism, epsilon
+from tamedit.privacy.entries import Record, Segment, read
 from tamedit.privacy.ledger import Ledger, affordable_steps
 from tamedit.privacy.plan import PrivacyPlan
-from tamedit.privacy.record import Record, Segment, read
-from tamedit.windows.units import Contribution
+from tamedit.privacy.units import Contribution
 
 UNITS = {
     "window": Contribution(1, "removal", "one block is one example"),
@@ -189,7 +189,7 @@ import os, sys
 from pathlib import Path
 from tamedit.privacy.ledger import Ledger
 from tamedit.privacy.plan import PrivacyPlan
-from tamedit.windows.units import Contribution
+from tamedit.privacy.units import Contribution
 folder = Path(sys.argv[1])
 plan = PrivacyPlan(**{plan})
 applied = os.open(folder / "applied", os.O_WRONLY | os.O_APPEND | os.O_CREAT)

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from tamedit.privacy.accountant import Mechanism
+from tamedit.privacy.entries import Record, Segment
 from tamedit.privacy.plan import PrivacyPlan
-from tamedit.privacy.record import Record, Segment
 from tamedit.privacy.statement import Statement, shown, side_by_side
-from tamedit.windows.units import Contribution
+from tamedit.privacy.units import Contribution
 
 
 def record(steps: int = 1000, facts: dict | None = None, **change) -> Record:

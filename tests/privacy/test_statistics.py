@@ -12,11 +12,11 @@ from hypothesis.extra.numpy import arrays
 
 from tamedit.errors import UserError
 from tamedit.privacy.accountant import Mechanism
+from tamedit.privacy.entries import read
 from tamedit.privacy.ledger import Ledger
 from tamedit.privacy.plan import PrivacyPlan
-from tamedit.privacy.record import read
 from tamedit.privacy.statistics import level_vectors, noisy_sum, private_standardisation, scale_vectors
-from tamedit.windows.units import Contribution
+from tamedit.privacy.units import Contribution
 
 UNITS = {"week": Contribution(1, "removal", "")}
 

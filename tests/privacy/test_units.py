@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamedit.errors import UserError
-from tamedit.windows.units import Contribution, Layout, contribution, contributions
+from tamedit.privacy.units import Contribution, Layout, contribution, contributions
 
 
 def brute_force(unit: str, layout: Layout) -> Contribution:

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 from reading import HOSTILE
 
+from tamedit.data.loading import load_split
 from tamedit.data.simulate import simulate
-from tamedit.privacy.request import Privacy
+from tamedit.privacy.settings import Privacy
 from tamedit.report.findings import Findings, find
 from tamedit.report.write import html
-from tamedit.tasks.fit import load_split
-from tamedit.training.config import Speed
-from tamedit.training.fit import train
-from tamedit.training.recipe import make_config
+from tamedit.runs.config import Speed
+from tamedit.runs.recipe import make_config
+from tamedit.training.run import train
 
 
 def quick(run: Path) -> Findings:

@@ -9,21 +9,21 @@ import pandas as pd
 import pytest
 from reading import HOSTILE, Page
 
+from tamedit.data.loading import load_split
 from tamedit.data.series import Series, read
 from tamedit.evaluation.evaluate import evaluate
 from tamedit.evaluation.labels import LABELS
-from tamedit.privacy.record import read as read_ledger
+from tamedit.figures.report_figures import embedded, profile, season, stretch
+from tamedit.formatting import percent, significant
+from tamedit.privacy.entries import read as read_ledger
 from tamedit.privacy.statement import side_by_side
-from tamedit.report.figures import embedded, profile, season, stretch
 from tamedit.report.findings import Findings, find
-from tamedit.report.numbers import percent, significant
 from tamedit.report.opening import privacy_section, top
 from tamedit.report.page import Html, tag
 from tamedit.report.training import gradient_section, training_section
 from tamedit.report.write import html
-from tamedit.tasks.fit import load_split
+from tamedit.runs.folder import load_run
 from tamedit.tasks.model import Model
-from tamedit.training.folder import load_run
 
 SECTIONS = ["data", "privacy", "training", "gradients", "pictures", "scores", "calibration"]
 

@@ -9,8 +9,8 @@ from made_meter import meter
 import tamedit as tame
 from tamedit.data.simulate import simulate
 from tamedit.errors import UserError
-from tamedit.privacy.request import Privacy
-from tamedit.training.recipe import RunConfig
+from tamedit.privacy.settings import Privacy
+from tamedit.runs.recipe import RunConfig
 
 
 def test_fit_says_what_it_does_not_know(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamedit.data.calendar import CALENDAR_NAMES, with_calendar
-from tamedit.data.grid import Step
+from tamedit.data.calendar import CALENDAR_NAMES, with_calendar, without_calendar
+from tamedit.data.reading.grid import Step
 from tamedit.data.series import Series, read
 from tamedit.errors import UserError
-from tamedit.tasks.frames import at_least, extended, table, window_times, without_calendar
+from tamedit.tasks.frames import at_least, extended, table, window_times
 
 
 def panel(lengths: list[int], zone: str | None = None) -> Series:

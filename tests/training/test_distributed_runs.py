@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from tamedit.data.simulate import simulate
-from tamedit.privacy.record import read as read_ledger
+from tamedit.privacy.entries import read as read_ledger
 
 
 def train(data: Path, out: Path, world: int, *options: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from tamedit.training.config import Speed, TrainingConfig
+from tamedit.runs.config import Speed, TrainingConfig
 from tamedit.training.loop import GradientSource, Trainer
 
 

@@ -4,7 +4,7 @@ import copy
 
 import torch
 
-from tamedit.training.config import TrainingConfig
+from tamedit.runs.config import TrainingConfig
 from tamedit.training.optimizer import NoisyAdamW, make_optimizer
 
 

@@ -13,10 +13,10 @@ from safetensors.torch import load_file
 
 from tamedit.data.simulate import simulate
 from tamedit.data.split import split_by_time
-from tamedit.training.config import Speed
-from tamedit.training.fit import train
-from tamedit.training.loop import CHECKPOINT
-from tamedit.training.recipe import make_config
+from tamedit.runs.config import Speed
+from tamedit.runs.folder import CHECKPOINT
+from tamedit.runs.recipe import make_config
+from tamedit.training.run import train
 
 PROGRAM = """
 import sys, time
@@ -25,9 +25,9 @@ import torch
 torch.set_num_threads(1)
 from tamedit.data.simulate import simulate
 from tamedit.data.split import split_by_time
-from tamedit.training.config import Speed
-from tamedit.training.fit import train
-from tamedit.training.recipe import make_config
+from tamedit.runs.config import Speed
+from tamedit.training.run import train
+from tamedit.runs.recipe import make_config
 series = simulate(hours=2000, seed=1)
 config = make_config(series, "simulated", scale="smoke", window=48)
 def slow(step, steps, numbers):

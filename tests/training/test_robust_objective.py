@@ -11,10 +11,10 @@ from tamedit.diffusion.process import Process
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import NetworkConfig
 from tamedit.privacy.engine import Engine
+from tamedit.runs.recipe import make_config
 from tamedit.training.public import FACTS
-from tamedit.training.recipe import make_config
+from tamedit.training.scales import make_scaling
 from tamedit.training.source import engine_losses, noised_batch
-from tamedit.training.units import make_scaling
 from tamedit.windows.cut import cut_blocks
 from tamedit.windows.examples import Examples
 from tamedit.windows.masks import task_config

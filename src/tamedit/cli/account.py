@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tamedit.errors import UserError
-from tamedit.windows.units import Neighbour
+from tamedit.privacy.units import Neighbour
 
 
 def account(
@@ -75,7 +75,7 @@ def of_plan(
 
 def of_run(run: Path, delta: float | None) -> dict[str, Any]:
     """The statement of a run's ledger, and under "units" the same training for every unit."""
-    from tamedit.privacy.record import read
+    from tamedit.privacy.entries import read
     from tamedit.privacy.statement import side_by_side
 
     record = read(run)

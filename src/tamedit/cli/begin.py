@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from tamedit.data.series import Series
     from tamedit.model.bounds import Bounds, Operator
     from tamedit.model.tuning import Tuning
-    from tamedit.training.config import Speed
-    from tamedit.training.start import Initial
+    from tamedit.runs.config import Speed
+    from tamedit.runs.start import Initial
     from tamedit.windows.anchor import Anchor
 
 
@@ -33,8 +33,8 @@ def begin(
 ) -> "Initial":
     """The model to begin from; one of simulated homes is trained in the folder `public` of the run, and found there again."""
     from tamedit.cli.progress import RunProgress
+    from tamedit.runs.start import load_initial_run
     from tamedit.training.public import PLACE, SIMULATED, simulated_start
-    from tamedit.training.start import load_initial_run
 
     if init != SIMULATED:
         return load_initial_run(Path(init), tuning=tuning, rank=rank, public=is_public, private=private)

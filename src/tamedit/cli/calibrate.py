@@ -8,7 +8,7 @@ import typer
 
 from tamedit.cli.account import check_numbers
 from tamedit.errors import UserError
-from tamedit.windows.units import Neighbour
+from tamedit.privacy.units import Neighbour
 
 NOISE = (0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0)
 SHARES = (0.25, 0.5, 1.0, 2.0)

@@ -13,26 +13,25 @@ import pandas as pd
 import torch
 import typer
 
-from tamedit.cli.evaluate import show
+from tamedit.cli.evaluate_command import show
 from tamedit.cli.options import Stopped
 from tamedit.cli.progress import RunProgress
 from tamedit.data.series import Series, read
 from tamedit.data.simulate import simulate
 from tamedit.data.split import split_by_time
-from tamedit.diagnostics.plots import Band, bands, joined
 from tamedit.errors import UserError
 from tamedit.evaluation.baselines import BASELINES
 from tamedit.evaluation.evaluate import evaluate
+from tamedit.figures.plots import Band, bands, joined
 from tamedit.files import write_text, write_with
-from tamedit.privacy.record import FILE_NAME as LEDGER
-from tamedit.privacy.request import Privacy
+from tamedit.privacy.entries import FILE_NAME as LEDGER
+from tamedit.privacy.settings import Privacy
+from tamedit.runs.artifact import SPECIFICATION, WEIGHTS
+from tamedit.runs.folder import CHECKPOINT, NOT_PRIVATE, READING, RUN, DataFacts
+from tamedit.runs.proposal import recommended
+from tamedit.runs.recipe import make_config
 from tamedit.tasks.model import Model
-from tamedit.training.artifact import SPECIFICATION, WEIGHTS
-from tamedit.training.fit import train
-from tamedit.training.folder import NOT_PRIVATE, READING, RUN, DataFacts
-from tamedit.training.loop import CHECKPOINT
-from tamedit.training.proposal import recommended
-from tamedit.training.recipe import make_config
+from tamedit.training.run import train
 
 HOMES = {"smoke": 12, "laptop": 60}
 STEPS = {"smoke": 60}  # at scale laptop the plan says

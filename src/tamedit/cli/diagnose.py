@@ -1,7 +1,4 @@
-"""`tamedit diagnose`: what runs recorded of their gradients, as tables and figures; and the magnitudes that bounds scale.
-
-`theory_table` has what `--theory` shows.
-"""
+"""`tamedit diagnose`: what runs recorded of their gradients, as tables and figures; and the magnitudes that bounds scale."""
 
 import json
 from pathlib import Path
@@ -12,7 +9,7 @@ import typer
 from tamedit.cli import options
 from tamedit.errors import UserError
 
-PUBLIC, THEORY = "With --bounds", "With --theory"
+PUBLIC = "With --bounds"
 
 
 def diagnose(
@@ -37,65 +34,26 @@ def diagnose(
             "--not-public-anyway", help="Measure private data without noise: no guarantee.", rich_help_panel=PUBLIC
         ),
     ] = False,
-    theory: Annotated[
-        bool,
-        typer.Option("--theory", help="Bound the gradients of one run's network instead (S_aware, Proposition 1)."),
-    ] = False,
-    input_bound: Annotated[
-        float | None,
-        typer.Option(
-            "--input-bound",
-            help="Most that an entry of an example may be, in model units, where the run's form does not say (5).",
-            rich_help_panel=THEORY,
-        ),
-    ] = None,
-    reference: Annotated[
-        Path | None,
-        typer.Option(
-            "--reference", help="bounds.json to compare the bounds with (built-in magnitudes).", rich_help_panel=THEORY
-        ),
-    ] = None,
-    search: Annotated[
-        int | None,
-        typer.Option(
-            "--search",
-            help="Also look for the worst example: STEPS of ascent from each of four starts.",
-            metavar="STEPS",
-            min=0,
-            rich_help_panel=THEORY,
-        ),
-    ] = None,
+    theory: Annotated[bool, typer.Option("--theory", hidden=True)] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Show gradient tails, clipping, losses and step times of runs side by side. Nothing of it is private."""
-    only_theory = {"--input-bound": input_bound, "--reference": reference, "--search": search}
-    given = [name for name, value in only_theory.items() if value is not None]
-    if given and not theory:
-        raise UserError(f"{given[0]} belongs to --theory; add --theory, or leave it out.")
+    if theory:
+        raise UserError(f"--theory is a command of its own now: tamedit theory {runs[0]}.")
     if (public or not_public_anyway) and not bounds:
         raise UserError("--public and --not-public-anyway belong to --bounds; add --bounds, or leave them out.")
-    if bounds or theory:
-        option = "--theory" if theory else "--bounds"
-        if bounds and theory:
-            raise UserError(
-                "--bounds and --theory exclude each other: the first wants a run without bounds; leave one out."
-            )
+    if bounds:
         if len(runs) > 1:
-            raise UserError(f"{option} measures one run and {len(runs)} were named; name one.")
+            raise UserError(f"--bounds measures one run and {len(runs)} were named; name one.")
         if out is not None or baseline is not None:
-            raise UserError(f"--out and --baseline belong to the comparison of runs; leave them out with {option}.")
-        if theory:
-            from tamedit.cli.theory_table import explain
-
-            explain(runs[0], input_bound, reference, search, as_json)
-        else:
-            measure(runs[0], public, not_public_anyway, as_json)
+            raise UserError("--out and --baseline belong to the comparison of runs; leave them out with --bounds.")
+        measure(runs[0], public, not_public_anyway, as_json)
         return
     from tamedit.diagnostics.compare import compare
-    from tamedit.diagnostics.figures import draw_all
-    from tamedit.diagnostics.record import read_records
+    from tamedit.diagnostics.gradient_record import read_records
+    from tamedit.figures.gradient_figures import draw_all
     from tamedit.files import write_text
-    from tamedit.training.folder import NOT_PRIVATE
+    from tamedit.runs.folder import NOT_PRIVATE
 
     if baseline is not None and baseline.resolve() not in [run.resolve() for run in runs]:
         runs = [baseline, *runs]
@@ -115,7 +73,7 @@ def measure(run: Path, public: bool, anyway: bool, as_json: bool) -> None:
 
     from tamedit.diagnostics.magnitudes import measure_run
     from tamedit.files import write_text
-    from tamedit.training.folder import NOT_PRIVATE
+    from tamedit.runs.folder import NOT_PRIVATE
 
     reference = measure_run(run, public=public, anyway=anyway)
     place = (run / NOT_PRIVATE if reference.origin == "not public" else run) / "bounds.json"

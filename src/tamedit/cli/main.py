@@ -9,17 +9,16 @@ from typing import Annotated, NoReturn
 import typer
 
 from tamedit import __version__
-from tamedit.cli import options
+from tamedit.cli import extensions, options
 from tamedit.cli.account import account
 from tamedit.cli.calibrate import calibrate
 from tamedit.cli.data import app as data_app
 from tamedit.cli.demo import demo
 from tamedit.cli.diagnose import diagnose
-from tamedit.cli.evaluate import evaluate
+from tamedit.cli.evaluate_command import evaluate
 from tamedit.cli.fill import forecast, generate, impute
-from tamedit.cli.plan import plan
+from tamedit.cli.plan_command import plan
 from tamedit.cli.report import report
-from tamedit.cli.reproduce import reproduce
 from tamedit.cli.train import train
 from tamedit.errors import UserError, first_complaint
 
@@ -44,10 +43,10 @@ for command in (
     plan,
     account,
     calibrate,
-    reproduce,
     demo,
 ):
     app.command()(command)
+extensions.add_to(app)
 
 
 def _version(wanted: bool) -> None:

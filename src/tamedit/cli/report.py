@@ -21,7 +21,7 @@ def report(
     """Write one HTML page: data, privacy, training, gradients, pictures, scores, calibration. The page is not private."""
     from tamedit.report.findings import check_place, find
     from tamedit.report.write import FILE, write_report
-    from tamedit.training.folder import NOT_PRIVATE, load_run
+    from tamedit.runs.folder import NOT_PRIVATE, load_run
 
     load_run(run)  # a folder that is no run is refused before a place in it is thought of
     place = check_place(run / NOT_PRIVATE / FILE if out is None else out)

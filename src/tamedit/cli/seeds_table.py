@@ -4,7 +4,7 @@ from typing import Any
 
 import typer
 
-from tamedit.cli.evaluate import PERCENT, shown
+from tamedit.cli.evaluate_command import PERCENT, shown
 from tamedit.evaluation.labels import LABELS
 
 SHORT = {

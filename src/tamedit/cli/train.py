@@ -9,8 +9,8 @@ from tamedit.cli import options
 from tamedit.errors import UserError
 
 if TYPE_CHECKING:
+    from tamedit.runs.recipe import RunConfig
     from tamedit.training.loop import Outcome
-    from tamedit.training.recipe import RunConfig
 
 PRIVACY = "Privacy"
 
@@ -138,7 +138,7 @@ def train(
     _refuse_idle(context, private=private, planned=planned, begins=init is not None)
     privacy = None
     if private:
-        from tamedit.privacy.request import Privacy
+        from tamedit.privacy.settings import Privacy
 
         privacy = Privacy(
             epsilon=epsilon,
@@ -167,14 +167,14 @@ def train(
 
     from tamedit.cli.begin import begin
     from tamedit.cli.progress import RunProgress
+    from tamedit.data.loading import load_split
     from tamedit.model.zoo import tightened
-    from tamedit.tasks.fit import load_split
-    from tamedit.training.config import Speed
-    from tamedit.training.fit import train as run
-    from tamedit.training.folder import DataFacts, check_resumable
-    from tamedit.training.proposal import recommended
-    from tamedit.training.provenance import Reference
-    from tamedit.training.recipe import REFERENCE, check_beginning, make_config
+    from tamedit.runs.config import Speed
+    from tamedit.runs.folder import DataFacts, check_resumable
+    from tamedit.runs.proposal import recommended
+    from tamedit.runs.provenance import Reference
+    from tamedit.runs.recipe import REFERENCE, check_beginning, make_config
+    from tamedit.training.run import train as run
 
     check_beginning(init is not None, size, bounds, privacy, private_bounds)  # type: ignore[arg-type]
     series, split = load_split(source, private=private, **reading)
@@ -238,9 +238,9 @@ def train(
 
 def _finish(out: Path, config: "RunConfig", outcome: "Outcome", quiet: bool) -> None:
     """Say what was made and what it cost; and where a private run stands, without its clipping rate, which is not private."""
-    from tamedit.training.artifact import SPECIFICATION, WEIGHTS, load_model
+    from tamedit.runs.artifact import SPECIFICATION, WEIGHTS, load_model
+    from tamedit.runs.regime import regime_of_run
     from tamedit.training.distributed import join_world
-    from tamedit.training.regime import regime_of_run
 
     if not join_world().first:
         return

@@ -47,3 +47,12 @@ def network_covariates(series: Series, calendar: bool) -> Series:
     """
     squashed = replace(series, covariates=np.arcsinh(series.covariates))
     return with_calendar(squashed) if calendar else squashed
+
+
+def without_calendar(series: Series) -> Series:
+    """The user's own covariates alone: calendar channels are put in their place when a model needs them."""
+    kept = [k for k, name in enumerate(series.covariate_names) if name not in CALENDAR_NAMES]
+    if len(kept) == len(series.covariate_names):
+        return series
+    names = tuple(series.covariate_names[k] for k in kept)
+    return replace(series, covariates=series.covariates[:, kept], covariate_names=names)

@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from tamedit.data import assemble
-from tamedit.data.columns import Wanted
-from tamedit.data.grid import MICROSECONDS_A_DAY, Step, after, microseconds, moved, spoken
+from tamedit.data.reading import assemble
+from tamedit.data.reading.columns import Wanted
+from tamedit.data.reading.grid import MICROSECONDS_A_DAY, Step, after, microseconds, moved, spoken
 from tamedit.errors import UserError
 
 

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from scipy.signal import lfilter
 
-from tamedit.data.grid import Step
+from tamedit.data.reading.grid import Step
 from tamedit.data.series import Series
 from tamedit.errors import UserError
 

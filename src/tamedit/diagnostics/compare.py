@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tamedit.diagnostics.record import NORMS, Record, differences
+from tamedit.diagnostics.gradient_record import NORMS, Record, differences
 from tamedit.diagnostics.tails import Summary, reductions, slowdown, summarise
 from tamedit.errors import UserError
 from tamedit.training.recorder import STATEMENT

@@ -2,7 +2,7 @@
 
 The p99 of ‖c‖, |γ|, |β| and |α| over windows, masks, diffusion steps and blocks is the reference (C₀, Γ₀, B₀, A₀) that the
 tightness presets scale. It is measured here on simulated or public series, so that it costs no privacy; on private ones it is
-released with noise (`training/bounds.py`).
+released with noise (`training/private/released_bounds.py`).
 """
 
 from pathlib import Path
@@ -11,16 +11,16 @@ import numpy as np
 import torch
 
 from tamedit.data.calendar import network_covariates
+from tamedit.data.loading import load_split
 from tamedit.diffusion.process import Process
 from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds
-from tamedit.tasks.fit import load_split
-from tamedit.training.artifact import load_model
-from tamedit.training.folder import load_run
-from tamedit.training.magnitudes import QUANTITIES, Seen, recorded, together
-from tamedit.training.provenance import Reference
+from tamedit.runs.artifact import load_model
+from tamedit.runs.folder import load_run
+from tamedit.runs.provenance import Reference
+from tamedit.runs.start import origin_of
+from tamedit.training.modulations import QUANTITIES, Seen, recorded, together
 from tamedit.training.source import example_losses
-from tamedit.training.start import origin_of
 from tamedit.windows.cut import cut
 from tamedit.windows.examples import Examples
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tamedit.diagnostics.record import NORMS, Norm, Record
+from tamedit.diagnostics.gradient_record import NORMS, Norm, Record
 
 TAIL_SHARE = 0.05  # of the examples: what Hill's estimator calls the tail
 FEWEST = 10  # examples in a tail

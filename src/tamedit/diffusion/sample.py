@@ -2,14 +2,14 @@
 
 The solvers are diffusers' (DDPM ancestral, DDIM, DPM-Solver++ of second order). What the network sees of the context is
 prepared once for all solver steps and all samples of a window, and many windows and samples go through the network
-together.
+together. The network may be anyone's: a `Denoiser` is all that is asked for.
 
 Antithetic pairs: sample i and sample i + S/2 start from noise z and −z. Each is distributed exactly as before, and the
 errors of a pair in the *mean* nearly cancel, so 20 samples give the mean that otherwise takes many more. The two
 halves are each made of independent draws: scores that compare samples with each other (CRPS) are taken within halves.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -18,13 +18,34 @@ from pydantic import BaseModel, ConfigDict, PositiveInt
 from torch import Tensor
 
 from tamedit.diffusion.process import Process
-from tamedit.model.dit import DiffusionTransformer
 from tamedit.streams import example_keys, normals
 from tamedit.windows.batch import Context
 
 Solver = Literal["dpm++", "ddim", "ddpm"]
 # Steps by default. With 20 of them ddim and ddpm would draw bands that are much too narrow.
 ENOUGH: dict[Solver, int] = {"dpm++": 20, "ddim": 500, "ddpm": 1000}
+
+
+P = TypeVar("P", bound="Repeatable")
+
+
+@runtime_checkable
+class Repeatable(Protocol):
+    """What a denoiser has prepared of some windows."""
+
+    def repeat(self: P, times: int) -> P:
+        """The same for every window `times` times, next to each other."""
+
+
+@runtime_checkable
+class Denoiser(Protocol[P]):
+    """Predicts the noise or the velocity (as the process says) of the hidden cells of some windows."""
+
+    def prepare(self, context: Context) -> P:
+        """What stays the same at every step of a solver."""
+
+    def denoise(self, noised: Float[Tensor, "B L K"], time: Int64[Tensor, " B"], prepared: P) -> Float[Tensor, "B L K"]:
+        """The prediction for windows that were noised up to their times."""
 
 
 class SamplerConfig(BaseModel):
@@ -79,7 +100,7 @@ def starting_noise(
 
 @torch.no_grad()
 def sample(
-    network: DiffusionTransformer,
+    network: Denoiser[P],
     context: Context,
     process: Process,
     samples: int,
@@ -90,10 +111,11 @@ def sample(
 ) -> Float[Tensor, "B S L K"]:
     """`samples` draws of the residual of every window, in model units, on the CPU; 0 at observed cells and in padding.
 
-    `windows` names the windows' streams (0 … B − 1 by default), so that a window gets the same draws in every batch.
+    They are computed where the context lies. `windows` names the windows' streams (0 … B − 1 by default), so that a window
+    gets the same draws in every batch.
     """
     config = config or SamplerConfig()
-    device = next(network.parameters()).device
+    device = context.values.device
     shape = (context.values.shape[1], context.values.shape[2])
     names = np.arange(len(context), dtype=np.int64) if windows is None else windows
     at_once = max(config.rows // samples, 1)
@@ -104,17 +126,18 @@ def sample(
         noise = starting_noise(names[part], samples, shape, seed, config.antithetic)
         keys = example_keys(seed, "ancestral", 0, (names[part, None] * samples + np.arange(samples)).ravel())
         keys = keys.reshape(-1, samples)
-        some = context[part].to(device)
         pieces = []
         for begin in range(0, samples, config.rows):  # more than one if a single window has more samples than rows
             own = slice(begin, begin + config.rows)
-            pieces.append(_solve(network, some, scheduler, noise[:, own].to(device), keys[:, own], config).cpu())
+            pieces.append(
+                _solve(network, context[part], scheduler, noise[:, own].to(device), keys[:, own], config).cpu()
+            )
         drawn.append(torch.cat(pieces, dim=1))
     return torch.cat(drawn) if drawn else torch.empty(0, samples, *shape)
 
 
 def _solve(
-    network: DiffusionTransformer,
+    network: Denoiser[P],
     context: Context,
     scheduler: Any,
     noise: Float[Tensor, "B S L K"],

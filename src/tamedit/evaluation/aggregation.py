@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from tamedit.evaluation.statistics import DEGREES, Cells, PerCell
+from tamedit.evaluation.cell_statistics import DEGREES, Cells, PerCell
 
 Axis = Literal["window", "step"]
 Totals = Mapping[str, Float[np.ndarray, "_ K"]]  # groups, channels

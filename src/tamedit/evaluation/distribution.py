@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from tamedit.evaluation import distances
+from tamedit.evaluation.cell_statistics import Cells
 from tamedit.evaluation.spectrum import spectral_distance, window_spectra
-from tamedit.evaluation.statistics import Cells
 
 GRID, MMD_CELLS = 256, 512
 NAMES = ("dist_KL", "dist_JS", "dist_WS", "dist_KS", "MMD", "temp_spec_dist")

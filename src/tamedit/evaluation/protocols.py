@@ -22,11 +22,11 @@ from tamedit.data.split import Split
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
 from tamedit.evaluation.aggregation import in_units, resampled, totals
+from tamedit.evaluation.cell_statistics import cell_statistics, hidden_cells
 from tamedit.evaluation.evaluate import MOST_WINDOWS, NOTE, RESAMPLES
 from tamedit.evaluation.intervals import bootstrap_interval
 from tamedit.evaluation.metrics import METRICS, Metric, measure
 from tamedit.evaluation.published import published
-from tamedit.evaluation.statistics import cell_statistics, hidden_cells
 from tamedit.evaluation.trial import Trial, check_samples, forecast_horizon
 from tamedit.streams import example_keys, uniforms
 from tamedit.tasks.model import Model

@@ -11,11 +11,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from tamedit.evaluation.aggregation import in_units, resampled, totals
+from tamedit.evaluation.cell_statistics import cell_statistics, hidden_cells, reached
 from tamedit.evaluation.distribution import DEGREES as UNITS
 from tamedit.evaluation.distribution import distribution_distances
 from tamedit.evaluation.intervals import bootstrap_interval
 from tamedit.evaluation.metrics import METRICS, POINTWISE, Metric, measure, over_channels
-from tamedit.evaluation.statistics import cell_statistics, hidden_cells, reached
 
 MAPE_FLOOR = 0.1  # of the channel's standard deviation over the training split
 # Names that were there first; tables and other programs read them.

@@ -10,7 +10,7 @@ from typing import Any
 
 from tamedit.errors import UserError
 from tamedit.evaluation.intervals import LEVEL, combine
-from tamedit.training.folder import load_run
+from tamedit.runs.folder import load_run
 
 SINGLE = ("tasks", "gains", "bootstrap")  # what belongs to each run by itself
 

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from tamedit.errors import UserError
-from tamedit.windows.units import Neighbour
+from tamedit.privacy.units import Neighbour
 
 SMALLEST_DELTA = 1e-12
 LEAST_EPSILON = 1e-4

@@ -11,7 +11,7 @@ after a power cut or `kill -9`,
     repair    follows a line that a crash tore. Its release cannot have happened, since the write had not returned; it is
               charged all the same, in case the disk told less than the truth.
 
-Every line carries a hash of itself and of the line before, so that an edit shows. ε is never stored; record.py derives it.
+Every line carries a hash of itself and of the line before, so that an edit shows. ε is never stored; entries.py derives it.
 """
 
 import json
@@ -23,9 +23,9 @@ from typing import Any, Self
 
 from tamedit.errors import UserError
 from tamedit.privacy.accountant import Mechanism, epsilon
+from tamedit.privacy.entries import FILE_NAME, TRAINING, Record, Segment, chained, merged, parse, torn_charge
 from tamedit.privacy.plan import PrivacyPlan
-from tamedit.privacy.record import FILE_NAME, TRAINING, Record, Segment, chained, merged, parse, torn_charge
-from tamedit.windows.units import Contribution, Neighbour
+from tamedit.privacy.units import Contribution, Neighbour
 
 
 class Ledger:
@@ -57,7 +57,7 @@ class Ledger:
     ) -> Self:
         """Open (or create) the ledger of a folder and begin a segment.
 
-        `contributions` and `refused` come from `windows.units.contributions`; `data` is a fingerprint of the data set; `facts`
+        `contributions` and `refused` come from `privacy.units.contributions`; `data` is a fingerprint of the data set; `facts`
         are what a statement must mention; `reserve` is the largest number of steps that is paid ahead.
         """
         _agree(plan, contributions)
@@ -190,7 +190,7 @@ def _agree(plan: PrivacyPlan, contributions: Mapping[str, Contribution]) -> None
     if own.k > plan.contributions or (own.neighbour == "replacement" and plan.neighbour == "removal"):
         raise UserError(
             f"The plan counts {plan.contributions} example(s) a {plan.unit} by {plan.neighbour}, but the layout has {own.k} by "
-            f"{own.neighbour}: take both from windows.units.contribution."
+            f"{own.neighbour}: take both from privacy.units.contribution."
         )
 
 

@@ -30,7 +30,7 @@ from tamedit.privacy.accountant import (
     check_delta,
 )
 from tamedit.privacy.poisson import PoissonSampler
-from tamedit.windows.units import Neighbour, Unit
+from tamedit.privacy.units import Neighbour, Unit
 
 if TYPE_CHECKING:
     from tamedit.privacy.noise import GaussianNoise
@@ -49,7 +49,7 @@ class PrivacyPlan(BaseModel):
         delta: δ of the guarantee.
         draws: G, crops and noise levels an example, averaged before clipping.
         divisor: what the noisy sum is divided by, a public constant; q · N when not given.
-        contributions: k, examples that one unit touches (`windows.units.contribution`).
+        contributions: k, examples that one unit touches (`privacy.units.contribution`).
         neighbour: whether those examples vanish ("removal") or change ("replacement").
         test_only: reproducible sampling and noise from `seed`; such a run carries no guarantee.
     """

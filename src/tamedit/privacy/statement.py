@@ -11,8 +11,8 @@ from typing import Any
 
 from tamedit.errors import UserError
 from tamedit.privacy.accountant import Epsilon, Mechanism, check_delta
-from tamedit.privacy.record import Record
-from tamedit.windows.units import UNITS, Contribution
+from tamedit.privacy.entries import Record
+from tamedit.privacy.units import UNITS, Contribution
 
 PROTECTS_NOBODY = 20.0
 LARGE_DELTA = 0.1  # δ · N from which a statement warns

@@ -8,22 +8,22 @@ import numpy as np
 import torch
 
 from tamedit.data.describe import describe
+from tamedit.data.loading import load_split
 from tamedit.data.series import Series
 from tamedit.diagnostics.compare import Comparison, compare
-from tamedit.diagnostics.plots import Band, plain
-from tamedit.diagnostics.record import read_record
+from tamedit.diagnostics.gradient_record import read_record
 from tamedit.errors import UserError
 from tamedit.evaluation.evaluate import RESAMPLES, Evaluation, evaluate
+from tamedit.evaluation.reliability import Curve, reliability
 from tamedit.evaluation.trial import Trial
-from tamedit.privacy.record import FILE_NAME as LEDGER
-from tamedit.privacy.record import read as read_ledger
+from tamedit.figures.plots import Band, plain
+from tamedit.figures.report_figures import clock, line_name, spread, window_band
+from tamedit.privacy.entries import FILE_NAME as LEDGER
+from tamedit.privacy.entries import read as read_ledger
 from tamedit.privacy.statement import side_by_side
-from tamedit.report.figures import clock, line_name, spread, window_band
-from tamedit.report.reliability import Curve, reliability
-from tamedit.tasks.fit import load_split
+from tamedit.runs.folder import NOT_PRIVATE, load_run
+from tamedit.runs.recipe import RunConfig
 from tamedit.tasks.model import Model
-from tamedit.training.folder import NOT_PRIVATE, load_run
-from tamedit.training.recipe import RunConfig
 from tamedit.training.recorder import HEADER
 
 PICTURES = 3  # windows that are drawn for each task

@@ -2,13 +2,13 @@
 
 import math
 
+from tamedit.figures.report_figures import MOST_ROWS, PANELS, embedded, profile, season, shown_lines, stretch
+from tamedit.formatting import counted, deep, percent, significant
 from tamedit.privacy.statement import PROTECTS_NOBODY, UNIT_WORDS, shown
-from tamedit.report.figures import MOST_ROWS, PANELS, embedded, profile, season, shown_lines, stretch
 from tamedit.report.findings import Findings
-from tamedit.report.numbers import counted, deep, percent, significant
 from tamedit.report.page import Html, figure, head, join, listed, paragraph, table, tag
 from tamedit.report.performance import coverage_said, verdict
-from tamedit.training.folder import NOT_PRIVATE
+from tamedit.runs.folder import NOT_PRIVATE
 
 ACCOUNTANTS = {"PLD": " (privacy loss distributions)", "RDP": " (Rényi differential privacy)"}
 CHANNELS = 12  # rows of the table of channels; the rest is counted

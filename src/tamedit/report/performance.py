@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from functools import partial
 
-from tamedit.diagnostics.plots import bands
 from tamedit.evaluation.evaluate import Evaluation
 from tamedit.evaluation.labels import LABELS
+from tamedit.evaluation.reliability import Curve
 from tamedit.evaluation.scores import Scores
-from tamedit.report.figures import TASKS, embedded, reliability_figure
+from tamedit.figures.plots import bands
+from tamedit.figures.report_figures import TASKS, embedded, reliability_figure
+from tamedit.formatting import counted, percent, significant, whole_percent
 from tamedit.report.findings import Findings
-from tamedit.report.numbers import counted, percent, significant, whole_percent
 from tamedit.report.page import Html, data, figure, head, join, listed, paragraph, table, tag
-from tamedit.report.reliability import Curve
 
 ERRORS = {"rmse": ("RMSE", "point_RMSE"), "mae": ("MAE", "point_MAE"), "crps": ("CRPS", "CRPS")}
 COVERAGES = {"coverage50": "50", "coverage90": "90"}

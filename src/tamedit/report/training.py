@@ -4,15 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tamedit.diagnostics import figures as diagnostics
 from tamedit.diagnostics.compare import Comparison
+from tamedit.figures import gradient_figures as diagnostics
+from tamedit.figures.report_figures import embedded
+from tamedit.formatting import percent, significant
 from tamedit.model.bounds import Bounds
-from tamedit.report.figures import embedded
 from tamedit.report.findings import Findings
-from tamedit.report.numbers import percent, significant
 from tamedit.report.page import Html, figure, join, paragraph, table, tag
+from tamedit.runs.regime import regime_of_run
 from tamedit.training.recorder import STATEMENT
-from tamedit.training.regime import regime_of_run
 
 Drawer = Callable[[Comparison, Path], list[Path]]
 NORM_NAMES = {"total": "all parameters", "cond": "conditioning path (cond)", "other": "the rest (other)"}

@@ -11,42 +11,24 @@ from typing import Any
 from pydantic import ValidationError
 
 from tamedit.data import sources
+from tamedit.data.calendar import without_calendar
+from tamedit.data.loading import IN_MEMORY, load_split
 from tamedit.data.series import Series, read
-from tamedit.data.split import Split, split_by_time
+from tamedit.data.split import split_by_time
 from tamedit.errors import UserError, first_complaint
 from tamedit.model.bounds import Operator
 from tamedit.model.zoo import tightened
-from tamedit.privacy.request import Privacy
-from tamedit.tasks import frames
+from tamedit.privacy.settings import Privacy
+from tamedit.runs.config import Speed
+from tamedit.runs.folder import DataFacts, check_resumable
+from tamedit.runs.proposal import MINUTES, recommended
+from tamedit.runs.recipe import REFERENCE, RunConfig, Scale, Tightness, check_beginning, check_choices, make_config
+from tamedit.runs.start import Initial, load_initial_run
 from tamedit.tasks.model import Data, Model
-from tamedit.training.config import Speed
-from tamedit.training.fit import train
-from tamedit.training.folder import DataFacts, check_resumable
 from tamedit.training.loop import Progress
-from tamedit.training.proposal import MINUTES, recommended
 from tamedit.training.public import SIMULATED, simulated_start
-from tamedit.training.recipe import REFERENCE, RunConfig, Scale, Tightness, check_beginning, check_choices, make_config
-from tamedit.training.start import Initial, load_initial_run
+from tamedit.training.run import train
 from tamedit.windows.anchor import Anchor
-
-IN_MEMORY = "a table in memory"  # the source of a run that was not read from a file
-
-
-def load_split(source: str, *, private: bool = False, **reading: Any) -> tuple[Series, Split]:
-    """The series and its split: a named data set by its own rule, a file by time (70, 15 and 15 %).
-
-    `private`: for training with a guarantee, for which no reading may be carried to another place by cleaning.
-    """
-    if source == IN_MEMORY:
-        raise UserError(
-            "This run was fitted on a table in memory, so its data is not on disk; save it as a file and name that with --data, "
-            "or use tamedit.evaluation in Python."
-        )
-    series = sources.load_any(source, private=private, **reading)
-    if source in sources.SOURCES:
-        return series, sources.split(source, series)
-    series = frames.without_calendar(series)
-    return series, split_by_time(series)
 
 
 def fit(
@@ -119,7 +101,7 @@ def fit(
             raise UserError(
                 f"{', '.join(reading)} say how to read a table, and this is a series already; leave them out."
             )
-        series = frames.without_calendar(data if isinstance(data, Series) else read(data, **reading))
+        series = without_calendar(data if isinstance(data, Series) else read(data, **reading))
         split = split_by_time(series)
     check_choices(scale, anchor, operator)
     check_beginning(init is not None, size, bounds, privacy, private_bounds)

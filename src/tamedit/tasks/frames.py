@@ -7,12 +7,11 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from tamedit.data import stamps
-from tamedit.data.calendar import CALENDAR_NAMES
-from tamedit.data.columns import find_time, numbers
-from tamedit.data.grid import DAYS_A_MONTH
+from tamedit.data.reading import stamps
+from tamedit.data.reading.columns import find_time, numbers
+from tamedit.data.reading.grid import DAYS_A_MONTH
+from tamedit.data.reading.tables import Table, load_table
 from tamedit.data.series import Series
-from tamedit.data.tables import Table, load_table
 from tamedit.errors import UserError
 from tamedit.streams import step_generator
 
@@ -177,15 +176,6 @@ def _stamps_of(series: Series, future: Table) -> pd.DatetimeIndex | None:
         return given.tz_localize(None)
     # A local hour that the clock skips or repeats is not told apart here: it is left out.
     return given.tz_localize(zone, ambiguous="NaT", nonexistent="NaT") if given.tz is None else given.tz_convert(zone)
-
-
-def without_calendar(series: Series) -> Series:
-    """The user's own covariates alone: calendar channels are put in their place when a model needs them."""
-    kept = [k for k, name in enumerate(series.covariate_names) if name not in CALENDAR_NAMES]
-    if len(kept) == len(series.covariate_names):
-        return series
-    names = tuple(series.covariate_names[k] for k in kept)
-    return replace(series, covariates=series.covariates[:, kept], covariate_names=names)
 
 
 def at_least(series: Series, length: int) -> tuple[Series, np.ndarray]:

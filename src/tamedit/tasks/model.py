@@ -15,14 +15,14 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from tamedit.data.calendar import calendar, network_covariates
+from tamedit.data.calendar import calendar, network_covariates, without_calendar
 from tamedit.data.series import Series, read
 from tamedit.diffusion.sample import SamplerConfig, sample
 from tamedit.errors import UserError
 from tamedit.model.dit import DiffusionTransformer
+from tamedit.runs.artifact import ModelSpec, load_model, save_model
 from tamedit.tasks import frames
 from tamedit.tasks.stitch import Line, fill
-from tamedit.training.artifact import ModelSpec, load_model, save_model
 from tamedit.training.device import choose_device
 from tamedit.windows.examples import build_context, pad_context
 
@@ -167,7 +167,7 @@ class Model:
                 f"The data has {len(series.targets)} target channels ({', '.join(series.targets)}) and the model was trained on "
                 f"{len(wanted)} ({', '.join(wanted)}); give the same columns."
             )
-        series = frames.without_calendar(series)
+        series = without_calendar(series)
         if series.covariate_names != self.spec.covariates:
             given, known = (", ".join(names) or "none" for names in (series.covariate_names, self.spec.covariates))
             raise UserError(
@@ -221,7 +221,7 @@ class Model:
     ) -> Tensor:
         """Draws of whole windows in the data's units, (W, S, L, K); observed cells as they are."""
         context, level, scale = build_context(values, observed, covariates, self.scaling, self.spec.examples)
-        seen = pad_context(context, self.spec.examples.channels)
+        seen = pad_context(context, self.spec.examples.channels).to(next(self.network.parameters()).device)
         residual = sample(self.network, seen, self.spec.process, samples, seed=seed, windows=windows, config=sampler)
         residual = residual[..., : values.shape[2]]  # real channels come first
         drawn = (context.anchor[:, None] + residual) * scale[:, None] + level[:, None]

@@ -18,14 +18,13 @@ from typing import Any, Protocol
 from torch import Tensor, nn
 
 from tamedit.model.tuning import trained
+from tamedit.runs.config import Speed, TrainingConfig
+from tamedit.runs.folder import CHECKPOINT
 from tamedit.training.checkpoint import State, load_state, optimizer_tensors, restore_optimizer, save_state
-from tamedit.training.config import Speed, TrainingConfig
 from tamedit.training.distributed import World
 from tamedit.training.ema import MovingAverage
-from tamedit.training.metrics import MetricsLog
+from tamedit.training.metrics_log import MetricsLog
 from tamedit.training.optimizer import make_optimizer
-
-CHECKPOINT = "checkpoint.safetensors"
 
 
 class GradientSource(Protocol):

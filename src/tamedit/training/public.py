@@ -15,13 +15,13 @@ from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds, Operator
 from tamedit.model.tuning import Tuning
 from tamedit.model.zoo import SIZES
-from tamedit.training.artifact import WEIGHTS
-from tamedit.training.config import Speed
-from tamedit.training.fit import train
-from tamedit.training.folder import DataFacts
+from tamedit.runs.artifact import WEIGHTS
+from tamedit.runs.config import Speed
+from tamedit.runs.folder import DataFacts
+from tamedit.runs.recipe import RunConfig, make_config
+from tamedit.runs.start import Initial, load_initial_run
 from tamedit.training.loop import Progress
-from tamedit.training.recipe import RunConfig, make_config
-from tamedit.training.start import Initial, load_initial_run
+from tamedit.training.run import train
 from tamedit.windows.anchor import Anchor
 
 SIMULATED, PLACE = (

@@ -1,0 +1,130 @@
+"""`tamedit reproduce`: the paper's tables and figures and the ε curve, run by run, continued as often as it takes."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tamedit.cli import options
+from tamedit.errors import UserError
+
+
+def reproduce(
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="all (of the paper), a table or figure (tab:main-results-extended), one cell (household/vanilla/sigma=0.1), "
+            "reference (which magnitudes the bounds scale) or regime (where they help); "
+            "or, beyond the paper: curve (utility against ε on real homes), curve:fleet (simulated homes), heavy."
+        ),
+    ],
+    scale: Annotated[str, typer.Option("--scale", help="smoke (seconds a run), laptop (minutes) or paper.")] = "laptop",
+    seeds: Annotated[int, typer.Option("--seeds", help="Seeds 0, 1, … of every run.", min=1)] = 3,
+    seed: Annotated[int | None, typer.Option("--seed", help="This seed alone.", min=0)] = None,
+    workers: Annotated[int, typer.Option("--workers", help="Processes, one thread each.", min=1)] = 2,
+    source: Annotated[
+        str, typer.Option("--source", help="PrivatePower's stand-in: household (UCI, real) or simulated.")
+    ] = "household",
+    results: Annotated[Path, typer.Option("--results", help="Folder of results; the scale is a folder in it.")] = Path(
+        "paper/results"
+    ),
+    work: Annotated[Path, typer.Option("--work", help="Folder of unfinished runs.")] = Path("runs/reproduce"),
+    out: Annotated[Path, typer.Option("--out", help="Folder of the tables, figures and verdicts.")] = Path(
+        "runs/reproduction"
+    ),
+    print_commands: Annotated[
+        bool,
+        typer.Option("--print-commands", help="Print one command a missing run, for any scheduler, and run nothing."),
+    ] = False,
+    tables_only: Annotated[
+        bool, typer.Option("--tables", help="Write tables and figures from the results that exist.")
+    ] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Reproduce the paper: make the runs that are missing, then write tables, figures and verdicts from the results.
+
+    With curve or heavy: the runs and the page of what privacy costs where it protects someone.
+    """
+    if scale not in ("smoke", "laptop", "paper"):
+        raise UserError(f"--scale {scale} is unknown; choose smoke, laptop, paper.")
+    from tamedit_paper.grid.cells import Cell
+    from tamedit_paper.grid.results import Job
+
+    cells = _cells(what, source)
+    chosen = [seed] if seed is not None else list(range(seeds))
+    pairs = ((cell, one) for one in chosen for cell in cells if one == chosen[0] or not Cell.parse(cell).is_seedless)
+    jobs = [Job(cell=cell, scale=scale, seed=one) for cell, one in pairs]  # type: ignore[arg-type]
+    place = results / scale
+    if print_commands:
+        from tamedit_paper.grid.work import is_done
+
+        extra = "" if results == Path("paper/results") else f" --results {results}"
+        for job in jobs:
+            if not is_done(job, place):
+                typer.echo(f"{job.command}{extra} --workers 1")
+        return
+    outcome = None if tables_only else _run(jobs, place, work / scale, workers, as_json)
+    written = _write(what, place, scale, out, source)
+    facts: dict[str, Any] = {}
+    if outcome is not None:
+        facts = {"made": outcome.made, "skipped": outcome.skipped, "failed": outcome.failed}
+        for command, reason in outcome.failed.items():
+            typer.echo(f"failed: {command} ({reason})", err=True)
+    options.wrote([*([place] if outcome else []), *written], as_json, **facts)
+    if outcome is not None and outcome.failed:
+        raise UserError(
+            f"{len(outcome.failed)} of {len(jobs)} runs failed; their reasons stand above, the same command tries again."
+        )
+
+
+def _cells(what: str, source: str) -> list[str]:
+    """One cell, those of the ε curve, or those of the paper."""
+    from tamedit_paper.curve.runs import is_utility, utility_cells
+    from tamedit_paper.grid.cells import Cell
+    from tamedit_paper.tables.labels import cells_of
+    from tamedit_paper.tables.sweeps import SWEEPS, sweep_cells
+
+    if "/" in what:
+        return [Cell.parse(what).name]
+    if what in SWEEPS:
+        return sweep_cells(what)
+    return utility_cells(what) if is_utility(what) else cells_of(what, source=source)
+
+
+def _write(what: str, results: Path, scale: Any, out: Path, source: str) -> list[Path]:
+    """The page that shows these runs: that of the ε curve, or that of the paper; one cell alone has none."""
+    from tamedit_paper.claims.page import write_document
+    from tamedit_paper.curve.page import write_utility
+    from tamedit_paper.curve.runs import is_utility
+    from tamedit_paper.tables.sweeps import SWEEPS
+
+    if "/" in what or what in SWEEPS:
+        return []
+    return write_utility(results, scale, out) if is_utility(what) else write_document(results, scale, out, source)
+
+
+def _run(jobs: list[Any], results: Path, work: Path, workers: int, quiet: bool) -> Any:
+    """The grid, with its progress; Ctrl-C ends it with a sentence on how to go on."""
+    from tamedit_paper.grid.workers import Outcome, run_grid
+
+    def report(outcome: Outcome, jobs: int, seconds: float) -> None:
+        if quiet:
+            return
+        done = outcome.made + outcome.skipped + len(outcome.failed)
+        tried = outcome.made + len(outcome.failed)
+        left = f", {_clock(seconds / tried * (jobs - done))} left" if tried and done < jobs else ""
+        kept = f" ({outcome.skipped} were there)" if outcome.skipped else ""
+        print(f"runs {done}/{jobs}{kept}{left}", file=sys.stderr, flush=True)
+
+    outcome = run_grid(jobs, results, work, workers, report)
+    if outcome.stopped:
+        raise options.Stopped(
+            f"stopped after {outcome.made} of {len(jobs) - outcome.skipped} runs; the same command goes on from here."
+        )
+    return outcome
+
+
+def _clock(seconds: float) -> str:
+    minutes = int(seconds // 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min {int(seconds % 60):02d} s"

@@ -1,0 +1,211 @@
+"""`tamedit evaluate`: a run's model on its test split, beside the free baselines."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tamedit.cli import options
+from tamedit.errors import UserError
+from tamedit.evaluation.labels import LABELS
+
+GUESSES = {
+    "linear_interpolation": "line",
+    "seasonal_naive": "naive",
+    "seasonal_mean": "mean",
+    "free_fill": "fill",
+    "seasonal_draws": "hour",
+}
+PERCENT = {"point_MAPE", "MAPE_left_out", "WAPE", "coverage50", "coverage90"}
+
+
+def show(evaluation: Any) -> None:
+    """A table a person can read: z-units, best of each column in bold."""
+    from rich.console import Console
+    from rich.table import Table
+
+    for task in ("imputation", "forecast"):
+        table = Table(title=f"{_what(evaluation, task)}, {evaluation.windows} test windows, z-units")
+        for column in ("method", "RMSE", "MAE", "CRPS", "in 50 %", "in 90 %"):
+            table.add_column(column, justify="left" if column == "method" else "right", no_wrap=True)
+        rows = [row for row in evaluation.rows if row.task == task]
+        scores = {name: [getattr(row.z, name) for row in rows] for name in ("rmse", "mae", "crps")}
+        best = {name: min((one for one in column if one is not None), default=None) for name, column in scores.items()}
+        for row in rows:
+            numbers = [_cell(getattr(row.z, name), best[name]) for name in best]
+            bands = ["–" if band is None else f"{band:.0%}" for band in (row.z.coverage50, row.z.coverage90)]
+            table.add_row(LABELS[row.method], *numbers, *bands)
+        Console().print(table)
+        typer.echo(_ahead(evaluation, task))
+
+
+def _ahead(evaluation: Any, task: str) -> str:
+    """The gain over the best free guess, in words."""
+    said = []
+    for name, short in (("point_RMSE", "RMSE"), ("CRPS", "CRPS")):
+        found = evaluation.smallest_gain(task, name)
+        if found is not None:
+            said.append(f"{short} {found[1]} over {LABELS[found[0]]}")
+    drawn = "meters" if evaluation.by_meter else "windows: for these meters, not for others"
+    return f"gain over the best free guess (95 % bootstrap of the {drawn}, paired): {'; '.join(said)}"
+
+
+def show_all(evaluation: Any) -> None:
+    """Every metric, a line each: the model's with its interval, the free probabilistic guess's, the best free guess's."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from tamedit.evaluation.metrics import METRICS
+
+    for task in ("imputation", "forecast"):
+        rows = {row.method: row for row in evaluation.rows if row.task == task}
+        for unit, name in (("z", "z-units"), ("original", "the data's units")):
+            table = Table(title=f"{_what(evaluation, task)}, {evaluation.windows} test windows, {name}")
+            for column in ("metric", "model", "95 % interval", "free fill\n+ Gaussian", "best free\nguess"):
+                table.add_column(column, justify="left" if column == "metric" else "right", no_wrap=True)
+            scores = {method: getattr(row, unit) for method, row in rows.items()}
+            for metric in METRICS.values():
+                own, ends = scores["model"][metric.name], scores["model"].intervals[metric.name]
+                free = {method: one[metric.name] for method, one in scores.items() if method in GUESSES}
+                known = {method: value for method, value in free.items() if value is not None}
+                chosen = None
+                if known and metric.best != "neither":
+                    chosen = (min if metric.best == "least" else max)(known, key=lambda method: known[method])
+                interval = "–" if ends is None else " … ".join(shown(metric.name, end) for end in ends)
+                best = "–" if chosen is None else f"{shown(metric.name, known[chosen])} {GUESSES[chosen]}"
+                bar = scores["free_probabilistic"][metric.name]
+                if own is not None or bar is not None or known:
+                    table.add_row(
+                        metric.name, _cell(own, None, metric.name), interval, _cell(bar, None, metric.name), best
+                    )
+            Console().print(table)
+
+
+def show_protocol(result: Any) -> None:
+    """Ours beside what others published for the same data and task."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from tamedit.evaluation.published import published
+
+    sources: list[str] = []
+    for task in dict.fromkeys(row.task for row in result.rows):
+        rows = [row for row in result.rows if row.task == task]
+        table = Table(title=f"protocol {result.protocol}, {task}, {result.windows} test windows")
+        table.add_column("method", no_wrap=True)
+        for name in rows[0].values:
+            table.add_column(name, justify="right", no_wrap=True)
+        for row in rows:
+            table.add_row(
+                LABELS[row.method], *(_spread(value, row.intervals[name]) for name, value in row.values.items())
+            )
+        for one in published(result.source or "", result.protocol):
+            if one.task == task:
+                sources += [] if one.source in sources else [one.source]
+                numbers = [_cell(one.metrics.get(name), None) for name in rows[0].values]
+                table.add_row(f"{one.method} \\[{sources.index(one.source) + 1}]", *numbers)
+        Console().print(table)
+    for number, source in enumerate(sources, 1):
+        typer.echo(f"[{number}] published: {source}")
+
+
+def _what(evaluation: Any, task: str) -> str:
+    hidden = "random 10–50 % hidden" if task == "imputation" else f"last {evaluation.horizon} steps hidden"
+    return f"{task}: {hidden}"
+
+
+def shown(name: str, value: float) -> str:
+    """A metric as a table has it."""
+    if name in PERCENT:
+        return f"{value:.1%}"
+    return f"{value:.1e}" if 0 < abs(value) < 1e-3 else f"{value:.4f}"
+
+
+def _spread(value: float | None, ends: tuple[float, float] | None) -> str:
+    """A number and half its interval."""
+    if value is None or ends is None:
+        return _cell(value, None)
+    return f"{value:.4f} ± {(ends[1] - ends[0]) / 2:.4f}"
+
+
+def _cell(score: float | None, best: float | None, name: str = "") -> str:
+    if score is None:
+        return "–"
+    return f"[bold]{shown(name, score)}[/bold]" if score == best else shown(name, score)
+
+
+def evaluate(
+    runs: Annotated[
+        list[Path], typer.Argument(help="Folder made by `tamedit train`; several that differ in the seed are combined.")
+    ],
+    data: options.MovedData = None,
+    samples: Annotated[int, typer.Option("--samples", help="Samples a window.", min=4)] = 20,
+    horizon: Annotated[
+        int | None, typer.Option("--horizon", help="Steps to forecast (a season if not given).", min=1)
+    ] = None,
+    windows: Annotated[int, typer.Option("--windows", help="Test windows at most.", min=1)] = 128,
+    everything: Annotated[bool, typer.Option("--all", help="Show every metric, in both units.")] = False,
+    protocol: Annotated[
+        str | None,
+        typer.Option("--protocol", help="Measure as peers do: tslib (MSE, MAE) or csdi (quantile CRPS)."),
+    ] = None,
+    resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of the windows.", min=0)] = 1000,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    as_json: options.AsJson = False,
+) -> None:
+    """Score a model on its test split: RMSE, MAE, CRPS and the honesty of its intervals, beside the free baselines."""
+    from tamedit.evaluation.seeds import over_runs, seeds_of
+
+    if protocol is not None and everything:
+        raise UserError("--all and --protocol exclude each other: a protocol has its own metrics; leave one out.")
+    shared: dict[str, Any] = {
+        "samples": samples,
+        "horizon": horizon,
+        "windows": windows,
+        "seed": seed,
+        "resamples": resamples,
+    }
+    if len(runs) == 1:
+        result = score(runs[0], data, protocol, device, shared)
+        if as_json:
+            typer.echo(json.dumps({"run": str(runs[0]), **result.to_dict()}, allow_nan=False))
+            return
+        if protocol is not None:
+            show_protocol(result)
+        elif everything:
+            show_all(result)
+        else:
+            show(result)
+    else:
+        from tamedit.cli.seeds_table import show_seeds
+
+        seeds = seeds_of(runs)
+        if not as_json:
+            shared["resamples"] = 0  # the table's intervals are those of the seeds
+        combined = over_runs({str(run): score(run, data, protocol, device, shared).to_dict() for run in runs}, seeds)
+        if as_json:
+            typer.echo(json.dumps(combined, allow_nan=False))
+            return
+        show_seeds(combined, everything)
+    from tamedit.evaluation.evaluate import NOTE
+
+    typer.echo(NOTE)
+
+
+def score(run: Path, data: str | None, protocol: str | None, device: str, shared: dict[str, Any]) -> Any:
+    """The scores of one run's model on its test split, or on that of other data."""
+    from tamedit.data.loading import load_split
+    from tamedit.evaluation.evaluate import evaluate as score_all
+    from tamedit.evaluation.protocols import evaluate_protocol
+    from tamedit.runs.folder import load_run
+    from tamedit.tasks.model import Model
+
+    model = Model.load(run, device)
+    config, facts = load_run(run)
+    source = data or config.source
+    _, split = load_split(source, **facts.reading)
+    if protocol is None:
+        return score_all(model, split, **shared)
+    return evaluate_protocol(model, split, protocol, source=source, **shared)

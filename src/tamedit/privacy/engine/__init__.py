@@ -1,0 +1,5 @@
+"""Clipped gradient sums of any `nn.Module`, unit by unit."""
+
+from tamedit.privacy.engine.clipping import ClippedSum, Engine
+
+__all__ = ["ClippedSum", "Engine"]

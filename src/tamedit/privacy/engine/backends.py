@@ -1,0 +1,187 @@
+"""Two ways to the per-unit gradients of a micro-batch: book-keeping (one backward pass) and `torch.func` (slower)."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from tamedit.errors import UserError
+from tamedit.privacy.engine.bare import BareSite
+from tamedit.privacy.engine.inspection import refuse_batch_statistics, sites_of
+from tamedit.privacy.engine.layers import Tape
+from tamedit.privacy.engine.pieces import Kept, Piece
+from tamedit.privacy.engine.rows import Rebuild
+
+LossFunction = Callable[[Any, Any], Tensor]
+TOLERANCE = (
+    0.02  # between a unit's loss alone and in a batch: half precision rounds differently in batches of other sizes
+)
+
+
+class Backend(Protocol):
+    def run(
+        self, loss_function: LossFunction, tensors: list[Tensor], rebuild: Rebuild, units: int, draws: int
+    ) -> tuple[Tensor, dict[str, Piece]]:
+        """The (U · G,) losses, and the pieces by parameter name; a parameter without gradient has none."""
+
+
+def checked_losses(losses: Tensor, examples: int) -> Tensor:
+    if not isinstance(losses, Tensor) or losses.shape != (examples,):
+        shape = tuple(losses.shape) if isinstance(losses, Tensor) else type(losses).__name__
+        raise UserError(
+            f"loss_function returned {shape} for {examples} examples; return one loss an example, shape ({examples},), "
+            "not reduced over the batch."
+        )
+    return losses
+
+
+class BookKeeping:
+    """Catches inputs and output gradients of every layer during one forward and one backward pass."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module, self.tape = module, Tape()
+        self.sites = sites_of(module, self.tape)
+        self.bare = [site for site in self.sites if isinstance(site, BareSite)]
+
+    @contextmanager
+    def _caught(self) -> Iterator[None]:
+        """Sites stand in for their layers."""
+        layers = [site for site in self.sites if not isinstance(site, BareSite)]
+        before = [site.module.__dict__.get("forward") for site in layers]
+        try:
+            for site in layers:
+                site.module.forward = site.forward
+            for bare in self.bare:
+                bare.expand()
+            yield
+        finally:
+            for site, own in zip(layers, before, strict=True):
+                del site.module.forward
+                if own is not None:
+                    site.module.forward = own
+            for bare in self.bare:
+                bare.restore()
+
+    def run(
+        self, loss_function: LossFunction, tensors: list[Tensor], rebuild: Rebuild, units: int, draws: int
+    ) -> tuple[Tensor, dict[str, Piece]]:
+        self.tape.units, self.tape.draws, self.tape.probed = units, draws, None
+        for site in self.sites:
+            site.used = False
+        with self._caught(), torch.enable_grad():
+            losses = checked_losses(loss_function(self.module, rebuild(tensors)), units * draws)
+            probed = losses.requires_grad and self._backward(losses)
+        if probed:
+            self._compare_alone(loss_function, [tensor[:draws] for tensor in tensors], rebuild, losses.detach())
+        pieces = {name: piece for site in self.sites for name, piece in site.pieces.items()}
+        for site in self.sites:
+            site.pieces = {}
+        return losses.detach(), pieces
+
+    def _backward(self, losses: Tensor) -> bool:
+        """One backward pass, and whether it had to be tested that units do not mix."""
+        units = self.tape.units
+        each = torch.full_like(losses, 1 / self.tape.draws)  # the draws of a unit are averaged before clipping
+        unsure = [site for site in self.sites if not site.verified] if units > 1 else []
+        self._flow(losses, each, retain=bool(unsure))
+        if any(piece.norms.any() for site in unsure for piece in site.pieces.values()):
+            self._probe(losses)
+            return True
+        return False
+
+    @torch.no_grad()
+    def _compare_alone(
+        self, loss_function: LossFunction, tensors: list[Tensor], rebuild: Rebuild, losses: Tensor
+    ) -> None:
+        """The first unit's loss must not change when it is alone: a statistic of the batch may have no gradient.
+
+        Two values alone that differ mean that something is drawn in between, and then nothing can be compared.
+        """
+        devices = {tensor.device for tensor in tensors if tensor.device.type == "cuda"}
+        with torch.random.fork_rng(devices=devices):
+            alone, again = (loss_function(self.module, rebuild(tensors)) for _ in range(2))
+        together = losses[: len(alone)]
+        if not torch.equal(alone, again) or not torch.isfinite(together).all():
+            return
+        if not torch.allclose(
+            alone, together.to(alone.dtype), rtol=TOLERANCE, atol=TOLERANCE * float(alone.abs().mean())
+        ):
+            raise UserError(
+                f"the loss of a unit is {alone.mean():.4g} alone and {together.mean():.4g} in a batch: the module or the "
+                "loss mixes examples; use no statistic over the batch, and divide by no count of it."
+            )
+
+    def _probe(self, losses: Tensor) -> None:
+        """Lets the loss of the first and of the last unit flow back alone, to see that it reaches no other unit's rows.
+
+        Runs before a layer's first gradient is used, and again only while some layer's own gradient was zero.
+        """
+        draws = self.tape.draws
+        for unit in (0, self.tape.units - 1):
+            self.tape.probed = unit
+            alone = torch.zeros_like(losses)
+            alone[unit * draws : (unit + 1) * draws] = 1
+            self._flow(losses, alone, retain=True)
+        self.tape.probed = None
+
+    def _flow(self, losses: Tensor, weights: Tensor, retain: bool) -> None:
+        """One backward pass. A parameter that autograd reaches by itself is used outside its layer, and refused."""
+        names: list[str] = []
+        owned: list[Tensor] = []
+        for site in self.sites:
+            if not isinstance(site, BareSite):
+                names += site.names.values()
+                owned += [getattr(site.module, key) for key in site.names]
+        copies = [(site, key, copy) for site in self.bare for key, copy in site.copies.items()]
+        wanted = [*owned, *(copy for _, _, copy in copies), self.tape.anchor]
+        found = torch.autograd.grad(losses, wanted, weights, retain_graph=retain, allow_unused=True)
+        for name, gradient in zip(names, found, strict=False):
+            if gradient is not None:
+                raise UserError(
+                    f"parameter {name!r} is used outside the layer that owns it; call the layer itself and let nothing "
+                    "else touch its parameters, or pass fallback='torch.func'."
+                )
+        for (site, key, _), gradient in zip(copies, found[len(owned) :], strict=False):
+            if gradient is not None:
+                site.receive_copies({key: gradient})
+
+
+class _Loss(nn.Module):
+    """The loss as a module, so that `functional_call` can exchange the parameters."""
+
+    def __init__(self, module: nn.Module, loss_function: LossFunction) -> None:
+        super().__init__()
+        self.module, self.loss_function = module, loss_function
+
+    def forward(self, batch: Any, examples: int) -> tuple[Tensor, Tensor]:
+        losses = checked_losses(self.loss_function(self.module, batch), examples)
+        return losses.mean(), losses
+
+
+class TorchFunc:
+    """`vmap` of `grad`, one unit at a time: any module without batch statistics, all gradients held at once."""
+
+    def __init__(self, module: nn.Module) -> None:
+        refuse_batch_statistics(module)
+        self.module = module
+
+    def run(
+        self, loss_function: LossFunction, tensors: list[Tensor], rebuild: Rebuild, units: int, draws: int
+    ) -> tuple[Tensor, dict[str, Piece]]:
+        whole = _Loss(self.module, loss_function)
+        parameters = {name: value.detach() for name, value in whole.named_parameters() if value.requires_grad}
+
+        def loss(values: dict[str, Tensor], *rows: Tensor) -> tuple[Tensor, Tensor]:
+            result: tuple[Tensor, Tensor] = torch.func.functional_call(whole, values, (rebuild(list(rows)), draws))
+            return result
+
+        per_unit = torch.func.grad(loss, has_aux=True)
+        by_unit = [tensor.reshape(units, draws, *tensor.shape[1:]) for tensor in tensors]
+        in_axes = (None, *(0 for _ in by_unit))
+        gradients, losses = torch.func.vmap(per_unit, in_axes, randomness="different")(parameters, *by_unit)
+        pieces: dict[str, Piece] = {
+            name.removeprefix("module."): Kept(gradient.contiguous()) for name, gradient in gradients.items()
+        }
+        return losses.flatten(), pieces

@@ -1,0 +1,147 @@
+"""The folder of a run: what it was told, so that it can be continued, scored and explained.
+
+run.json        the configuration, written first
+reading.json    how the data was read, and what is publicly known of it
+checkpoint.safetensors   the state, replaced as the run goes on
+metrics.jsonl   losses; of a private run in the folder not-private
+not-private/    gradient norms, step times, losses: must not leave with the model
+ledger.jsonl    of a private run: what was spent
+scaling.json    of a private run that asked for it: the level and scale that were released with noise
+bounds.json     of a private run that asked for it: the bounds that were released with noise
+model.safetensors, model.json   the model, written when the run is finished
+"""
+
+import inspect
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, field_validator
+
+from tamedit.data.series import Series, read
+from tamedit.errors import UserError
+from tamedit.files import unreadable, write_text
+from tamedit.privacy.entries import FILE_NAME as LEDGER
+from tamedit.privacy.entries import read as read_ledger
+from tamedit.runs.recipe import RunConfig
+
+RUN, READING, SCALING, BOUNDS = "run.json", "reading.json", "scaling.json", "bounds.json"
+CHECKPOINT = "checkpoint.safetensors"
+NOT_PRIVATE = "not-private"  # the folder of what must not leave with a model
+BEGUN = (RUN, READING, LEDGER)  # what a run writes before its first step
+
+
+class DataFacts(BaseModel):
+    """What the user said about the data: how to read it, and what is publicly known of it (one number a target)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reading: dict[str, Any] = {}  # arguments of `tamedit.read`
+    non_negative: bool = False  # readings below 0 cannot be
+    typical_level: tuple[float, ...] | None = None
+    typical_scale: tuple[float, ...] | None = None
+    lower: tuple[float, ...] | None = None  # bounds on readings, for a private level and scale
+    upper: tuple[float, ...] | None = None
+    data: str | None = None  # what `recognised` says of the training part; earlier runs do not know
+
+    @field_validator("reading")
+    @classmethod
+    def _readable(cls, reading: dict[str, Any]) -> dict[str, Any]:
+        if unknown := set(reading) - set(inspect.signature(read).parameters):
+            raise ValueError(f"no table is read with {', '.join(sorted(unknown))}")
+        return reading
+
+
+def recognised(train: Series, private: bool) -> str:
+    """By what the training part is known again: its extent and, where nothing is to be protected, a digest of its readings."""
+    extent = f"{len(train):,} rows, {len(train.meters):,} meters, {train.times.min()} to {train.times.max()}"
+    if private:
+        return extent
+    return f"{extent}, digest {blake2b(train.values.tobytes(), digest_size=8).hexdigest()}"
+
+
+@contextmanager
+def claimed(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> Iterator[None]:
+    """The folder is this run's own; a new one that is refused before it has spent or kept anything is given back."""
+    existed, new = folder.exists(), [name for name in BEGUN if not (folder / name).exists()]
+    claim(folder, config, facts, resume)
+    try:
+        yield
+    except UserError:
+        if RUN in new and not (folder / CHECKPOINT).exists() and not _spent(folder):
+            for name in new:
+                (folder / name).unlink(missing_ok=True)
+            if not existed and not any(folder.iterdir()):
+                folder.rmdir()
+        raise
+
+
+def _spent(folder: Path) -> bool:
+    """Whether the ledger has paid for anything; one that cannot be read may have."""
+    if not (folder / LEDGER).exists():
+        return False
+    try:
+        return bool(read_ledger(folder).mechanisms)
+    except UserError:
+        return True
+
+
+def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> None:
+    """Make the folder this run's own, or say in one sentence why it cannot be."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file; name a folder with --out.")
+    if (folder / RUN).exists():
+        if not resume:
+            raise UserError(
+                f"{folder} holds a run already; continue it with --resume, or name another folder with --out."
+            )
+        before_config, before_facts = load_run(folder)
+        before = before_config.model_dump(mode="json") | before_facts.model_dump(mode="json")
+        now = config.model_dump(mode="json") | facts.model_dump(mode="json")
+        changed = sorted(key for key in now if now[key] != before[key] and (key, before[key]) != ("data", None))
+        if changed == ["data"]:
+            raise UserError(
+                f"The data is not what {folder} was begun with ({before['data']}, now {now['data']}); restore it, or use another "
+                "--out."
+            )
+        if changed:
+            raise UserError(
+                f"{folder} was begun with another {', '.join(changed)}; repeat its options to resume it, or use another --out."
+            )
+        return
+    left = [name for name in (CHECKPOINT, SCALING, BOUNDS) if (folder / name).exists()]
+    if left:
+        raise UserError(
+            f"{folder} holds {left[0]} but no {RUN}, so nobody knows what it came from; name another folder with --out."
+        )
+    if resume:
+        check_resumable(folder)
+    write_text(folder / READING, json.dumps(facts.model_dump(mode="json"), indent=2) + "\n")
+    write_text(folder / RUN, json.dumps(config.model_dump(mode="json"), indent=2) + "\n")
+
+
+def check_resumable(folder: Path) -> None:
+    """One sentence if there is nothing to continue."""
+    if not (folder / RUN).exists():
+        raise UserError(f"{folder} holds no run to resume; leave out --resume, or name the folder of one with --out.")
+
+
+def load_run(folder: Path) -> tuple[RunConfig, DataFacts]:
+    """The configuration of a run, and what was said about its data."""
+    folder = Path(folder)
+    for name in (RUN, READING):
+        if not (folder / name).is_file():
+            raise UserError(f"{folder} is not a run: {name} is missing; name a folder made by `tamedit train`.")
+    try:
+        config = RunConfig.model_validate_json((folder / RUN).read_text(encoding="utf-8"))
+        facts = DataFacts.model_validate_json((folder / READING).read_text(encoding="utf-8"))
+    except PermissionError as error:
+        raise unreadable(folder, error) from error
+    except (ValueError, UserError) as error:
+        raise UserError(
+            f"{folder / RUN} or {READING} is damaged or from another version; train anew in another folder."
+        ) from error
+    return config, facts

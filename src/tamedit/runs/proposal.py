@@ -1,0 +1,224 @@
+"""How to spend a privacy budget: model, batch, steps and draws from public facts alone.
+
+A private step adds noise of deviation σC / B to the mean of B clipped gradients. Over T steps the gradients add up as T and
+the noise as √T, so that what training can learn is measured by
+
+    signal-to-noise = √T · B / σ(B, T)        σ: the noise that (ε, δ) asks for at sampling rate B / N and T steps
+
+For a fixed ε it grows with B and with T towards a limit, that of full batches, while the computing time grows as B · T. The
+proposal takes as many steps as keep nearly all of the signal-to-noise that the time allows: more steps are easier on the
+optimiser, larger batches on the noise.
+"""
+
+import math
+
+from pydantic import BaseModel, ConfigDict
+
+from tamedit.data.series import Series
+from tamedit.errors import UserError
+from tamedit.model.zoo import SIZES, NetworkConfig, Tightness
+from tamedit.privacy.plan import calibrate
+from tamedit.privacy.settings import Privacy
+from tamedit.privacy.units import Neighbour
+from tamedit.runs.config import TrainingConfig
+from tamedit.runs.layout import account_units, chosen_contribution, private_windows, rows_of_unit
+from tamedit.runs.recipe import RunConfig, Scale
+from tamedit.runs.regime import Regime, parameter_count, regime
+
+SIZE, CLIP, LEARNING_RATE = "mini", 1.0, 1e-3
+STEPS = (40, 60, 90, 120, 180, 250, 350, 500)
+FEW_STEPS = (40, 60, 90)  # enough for a model that begins well: more would only walk further with the noise
+KEPT = 0.9  # of the best signal-to-noise that the time allows
+CELL_SECONDS = 2.9e-5  # of a core: one time step of one window in one gradient, size mini, two threads
+SERIES_DRAWS = 4
+MINUTES, CORES = 10.0, 2
+MOST_EXAMPLES = 10**12
+
+
+class Proposal(BaseModel):
+    """What to train, and why. Every number follows from public facts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    size: str
+    batch_size: int
+    steps: int
+    draws: int
+    clip: float
+    noise_multiplier: float
+    learning_rate: float
+    epsilon: float
+    delta: float
+    examples: int
+    sampling_rate: float
+    signal_to_noise: float
+    share_of_limit: float  # of what full batches would give at this ε
+    noise_over_signal: float  # this and the walk: where the run stands (`runs.regime`)
+    walk: float
+    bounds: Tightness
+    minutes: float  # about
+    reasons: dict[str, str]
+
+    @property
+    def training(self) -> dict[str, float | int | str]:
+        """What it says about the optimiser."""
+        warmup, ema = max(self.steps // 12, 1), 1 - 6 / max(self.steps, 60)
+        return {
+            "steps": self.steps,
+            "batch_size": self.batch_size,
+            "learning_rate": self.learning_rate,
+            "warmup": warmup,
+            "ema": round(ema, 3),
+            "decay": "cosine" if self.steps > FEW_STEPS[-1] else "constant",
+        }
+
+
+def propose(
+    examples: int,
+    epsilon: float,
+    delta: float = 1e-5,
+    *,
+    unit: str = "week",
+    length: int = 168,
+    contributions: int = 1,
+    neighbour: Neighbour = "removal",
+    minutes: float = MINUTES,
+    cores: int = CORES,
+    begins: bool = False,
+) -> Proposal:
+    """The plan for N examples, of which a unit of privacy touches k = `contributions`.
+
+    `begins`: training begins from a public model and needs few steps.
+    """
+    if examples < 2:
+        raise UserError(f"{examples} is too few: give the number of units (home-weeks, homes), at least 2.")
+    if examples > MOST_EXAMPLES:
+        raise UserError(f"{examples} units are too many: give the number of units (home-weeks, homes), at most 10¹².")
+    draws = SERIES_DRAWS if unit == "series" else 1
+    affordable = minutes * 60 * cores / (length * CELL_SECONDS * draws)  # units' gradients
+
+    def noise(batch: int, steps: int, tolerance: float = 1e-2) -> float:
+        return calibrate(epsilon, batch / examples, steps, delta, contributions, neighbour, tolerance=tolerance)
+
+    choices = []
+    for steps in FEW_STEPS if begins else STEPS:
+        batch = int(min(examples, affordable / steps))
+        if batch >= 2:
+            choices.append((steps, batch, math.sqrt(steps) * batch / noise(batch, steps)))
+    if not choices:
+        raise UserError(
+            f"{minutes:g} minutes on {cores} cores are too few for windows of {length} steps; allow more with --minutes."
+        )
+    best = max(ratio for _, _, ratio in choices)
+    steps, batch, ratio = max(choice for choice in choices if choice[2] >= KEPT * best)
+    limit = examples / noise(examples, 1)
+    share = min(1.0, ratio / limit)
+    sigma = noise(batch, steps, tolerance=2e-4)
+    stands = _regime(length, sigma, steps, batch)
+    return Proposal(
+        size=SIZE,
+        batch_size=batch,
+        steps=steps,
+        draws=draws,
+        clip=CLIP,
+        noise_multiplier=sigma,
+        learning_rate=LEARNING_RATE,
+        epsilon=epsilon,
+        delta=delta,
+        examples=examples,
+        sampling_rate=batch / examples,
+        signal_to_noise=ratio,
+        share_of_limit=share,
+        noise_over_signal=stands.noise_over_signal,
+        walk=stands.walk,
+        bounds="medium" if stands.collapses else "off",
+        minutes=steps * batch * draws * length * CELL_SECONDS / 60 / cores,
+        reasons={
+            "size": "few parameters: noise has √d times its deviation, d the number of trained parameters",
+            "batch_size": f"{batch} of {examples} a step: σ grows more slowly than the batch, so large batches drown the noise",
+            "steps": f"as many as keep {KEPT:.0%} of the signal-to-noise that {minutes:g} minutes on {cores} cores allow"
+            + (f", at most {FEW_STEPS[-1]}: the model begins well" if begins else ""),
+            "draws": "several windows of a meter are averaged before clipping, since a meter has many"
+            if draws > 1
+            else "one window a block: two windows of half as many blocks did the same (benchmarks/private_recipe.py)",
+            "clip": "nearly every gradient is longer than 1, so C only sets the units of the learning rate, which Adam undoes",
+            "noise_multiplier": f"the smallest σ with ε ≤ {epsilon:g} at δ = {delta:g} after {steps} steps",
+            "signal_to_noise": f"{share:.0%} of what full batches would give at this ε",
+            "noise_over_signal": "σ √P / B: length of the noise over that of the longest possible sum of gradients",
+            "walk": "rate √T √width: how far noise alone carries what a layer says",
+            "bounds": stands.advice(),
+        },
+    )
+
+
+def _regime(length: int, noise_multiplier: float, steps: int, batch: int) -> Regime:
+    """Where such a run stands, with one target and the calendar's channels."""
+    network = NetworkConfig.model_validate(
+        {"target_channels": 1, "covariate_channels": 6, "length": length} | SIZES[SIZE]
+    )
+    training = TrainingConfig.model_validate({"steps": steps, "batch_size": batch, "learning_rate": LEARNING_RATE})
+    return regime(parameter_count(network), network.width, noise_multiplier, training)
+
+
+def recommended(config: RunConfig, train: Series, scale: Scale, minutes: float = MINUTES, **given: object) -> RunConfig:
+    """The configuration with the proposal for everything that the user has not `given` (steps, batch_size, size: else None).
+
+    For private runs with a budget, in blocks, at scale `laptop`; any other configuration comes back as it is.
+    """
+    privacy = config.privacy
+    if privacy is None or privacy.epsilon is None or privacy.noise_multiplier is not None:
+        return config
+    if scale != "laptop" or privacy.layout != "blocks":
+        return config
+    begins = config.start is not None
+    found = propose_for(train, config.window, config.stride, privacy, minutes=minutes, begins=begins)
+    training = config.training.model_dump() | {
+        name: value for name, value in found.training.items() if given.get(name) is None
+    }
+    training["warmup"] = min(training["warmup"], max(training["steps"] // 10, 1))
+    network = config.network.model_dump()
+    if (
+        given.get("size") is None and config.start is None and len(config.network.bounds) == 1
+    ):  # else made for this depth
+        network |= SIZES[found.size]
+    if "draws" not in privacy.model_fields_set:
+        privacy = privacy.model_copy(update={"draws": found.draws})
+    changed = {"training": training, "network": network, "privacy": privacy.model_dump()}
+    return RunConfig.model_validate(config.model_dump() | changed)
+
+
+def propose_for(
+    series: Series,
+    window: int,
+    stride: int,
+    privacy: Privacy,
+    *,
+    minutes: float = MINUTES,
+    cores: int = CORES,
+    begins: bool = False,
+) -> Proposal:
+    """The plan for the training part of a series: N and k are counted on its public layout."""
+    assert privacy.epsilon is not None
+    windows = private_windows(series, window, stride, privacy)
+    layout = private_windows(series, window, stride, privacy, least_present=0.0)
+    counted, refused = account_units(layout, series, stride, privacy)
+    touched = chosen_contribution(privacy.unit, counted, refused)
+    if len(windows) < 2:
+        rows = windows.length if windows.spans is None else int(windows.spans[0])
+        whole = f"whole {privacy.unit}" if rows == rows_of_unit(series, privacy.unit) else f"block of {rows} rows"
+        raise UserError(
+            f"The training part holds {len(windows)} {whole} with readings and private training needs at least 2; give more "
+            "data, or a smaller unit (--unit)."
+        )
+    return propose(
+        len(windows),
+        privacy.epsilon,
+        privacy.delta,
+        unit=privacy.unit,
+        length=window,
+        contributions=touched.k,
+        neighbour=touched.neighbour,
+        minutes=minutes,
+        cores=cores,
+        begins=begins,
+    )

@@ -1,0 +1,220 @@
+"""From a source and a few choices to a whole configuration.
+
+Two forms. `anchor="seasonal"`, the default for users: the residual from the free fill, in each window's own units,
+v-prediction. `anchor="none"`, the paper's: z-scores of the training split, ε-prediction, no clamp. Three scales: `smoke`
+(seconds), `laptop` (minutes on two cores), `paper` (the published settings).
+"""
+
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
+
+from tamedit.data.series import Series
+from tamedit.data.sources import SOURCES, Source
+from tamedit.diffusion.process import Process
+from tamedit.errors import UserError
+from tamedit.model.bounds import OPERATORS, Bounds, Operator
+from tamedit.model.zoo import SIZES, TIGHTNESS, NetworkConfig, Tightness, tightened
+from tamedit.privacy.settings import Privacy
+from tamedit.runs.config import TrainingConfig
+from tamedit.runs.provenance import Measured, Reference, Start
+from tamedit.windows.anchor import Anchor
+from tamedit.windows.examples import ExampleConfig
+from tamedit.windows.masks import MaskConfig
+
+Scale = Literal["smoke", "laptop", "paper"]
+
+# (C₀, Γ₀, B₀, A₀): p99 of ‖c‖, |γ|, |β|, |α| in unbounded training on 50 simulated meters, size small
+# (`python benchmarks/reference_magnitudes.py --steps 600`).
+REFERENCE: dict[str, Bounds] = {
+    "seasonal": Bounds(condition=7.9, scale=2.1, shift=0.72, gate=1.8),
+    "none": Bounds(condition=19.0, scale=3.3, shift=1.4, gate=2.5),
+}
+
+SHORTEST, LONGEST = 8, 512  # rows of a window, unless the user says more
+PAPER_MASKS = MaskConfig(weights={"random": 1.0, "block": 1.0, "stride": 1.0})
+
+
+class RunConfig(BaseModel):
+    """Everything that decides a run; written to `run.json`, compared on resume."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    seed: int = 0
+    window: PositiveInt
+    stride: PositiveInt
+    crop: PositiveInt | None = (
+        None  # rows that training takes of a private block, from anywhere in it; None: a window's
+    )
+    calendar: bool = True
+    scaling: Literal["instance", "public", "nonprivate"] = "instance"
+    examples: ExampleConfig
+    masks: MaskConfig
+    network: NetworkConfig
+    process: Process
+    training: TrainingConfig
+    privacy: Privacy | None = None
+    start: Start | None = None  # None: at random
+    reference: Measured | None = None  # None: the built-in magnitudes
+    private_bounds: PositiveFloat | None = None  # the preset's share of magnitudes that are released with noise
+
+
+def _training(
+    scale: Scale, steps: int | None, batch_size: int | None, paper_form: bool, private: bool
+) -> TrainingConfig:
+    """The optimiser of a scale."""
+    if scale == "smoke":
+        chosen: dict[str, Any] = {"steps": 60, "batch_size": 16, "warmup": 10, "validate_every": 30, "ema": 0.9}
+    elif scale == "laptop":
+        chosen = {"steps": 1500, "batch_size": 64, "warmup": 200, "validate_every": 250, "decay": "cosine"}
+        if private:
+            chosen |= {"steps": 400, "batch_size": 128, "warmup": 20, "ema": 0.98, "learning_rate": 1e-3}
+        elif not paper_form:
+            chosen |= {"learning_rate": 1e-3, "select": "best"}
+    else:
+        chosen = {}
+    if batch_size is not None:
+        chosen["batch_size"] = batch_size
+    if steps is not None:
+        chosen["steps"] = steps
+        if scale != "paper":
+            chosen["warmup"] = min(chosen["warmup"], max(steps // 10, 1))
+    return TrainingConfig(**chosen)
+
+
+def check_choices(scale: str, anchor: str, operator: str) -> None:
+    """One sentence about a word that names nothing."""
+    for name, value, known in (
+        ("scale", scale, get_args(Scale)),
+        ("anchor", anchor, get_args(Anchor)),
+        ("operator", operator, OPERATORS),
+    ):
+        if value not in known:
+            raise UserError(f"{name}={value!r} is unknown; choose {', '.join(known)}.")
+
+
+def make_config(
+    series: Series,
+    source: str,
+    *,
+    scale: Scale = "laptop",
+    anchor: Anchor = "seasonal",
+    bounds: Tightness = "medium",
+    operator: Operator = "tanh",
+    steps: int | None = None,
+    seed: int = 0,
+    window: int | None = None,
+    stride: int | None = None,
+    size: str | None = None,
+    period: int | None = None,
+    privacy: Privacy | None = None,
+    batch_size: int | None = None,
+    reference: Bounds | Reference | None = None,
+    by_block: bool = False,
+    start: Start | None = None,
+    private_bounds: bool = False,
+) -> RunConfig:
+    """The configuration of a run on `series`, from public facts about it and the caller's choices.
+
+    `stride` is the distance of two windows, 1 by default in the anchored form without privacy. `reference` replaces the built-in
+    magnitudes (C₀, Γ₀, B₀, A₀) that `bounds` scales, `by_block` takes each block's own. `start` names the model that
+    training begins from (`runs.start`), whose size the network then has. With `private_bounds` the magnitudes are measured on
+    the private data with that model, at the expense of the budget (`training.private.released_bounds`).
+    """
+    check_choices(scale, anchor, operator)
+    check_beginning(start is not None, size, bounds, privacy, private_bounds)
+    known = SOURCES.get(source)
+    season = series.period if period is None else period
+    if window is not None and window < SHORTEST:
+        raise UserError(f"window={window} is too short; give at least {SHORTEST} rows.")
+    usual = known.window if known else default_window(series, season)
+    length = usual if window is None else window
+    paper_form = anchor == "none"
+    size = size or {"smoke": "tiny", "laptop": "small", "paper": "paper"}[scale]
+    if size not in SIZES:
+        raise UserError(f"size={size!r} is unknown; choose one of {', '.join(SIZES)}.")
+    training = _training(scale, steps, batch_size, paper_form, private=privacy is not None)
+    sizes = SIZES[size] if start is None else start.sizes
+    limits = _limits(reference or REFERENCE[anchor], bounds, sizes["depth"], by_block)
+    calendar = not (paper_form and len(series.targets) > 1)
+    return RunConfig(
+        source=source,
+        seed=seed,
+        window=length,
+        stride=stride or _stride(known, season, everywhere=not paper_form and privacy is None),
+        crop=None if paper_form or privacy is None else _crop(length, season, privacy),
+        calendar=calendar,
+        scaling="nonprivate" if paper_form else "instance",
+        examples=ExampleConfig(anchor=anchor, period=season, residual_limit=None if paper_form else 5.0),
+        masks=PAPER_MASKS if paper_form else MaskConfig(),
+        network=NetworkConfig(
+            target_channels=len(series.targets),
+            covariate_channels=len(series.covariate_names) + (6 if calendar else 0),
+            length=length,
+            operator=operator,
+            bounds=limits,
+            **sizes,
+        ),
+        process=Process(prediction="epsilon" if paper_form else "v"),
+        training=training,
+        privacy=privacy,
+        start=start,
+        reference=Measured(source=reference.source, origin=reference.origin)
+        if isinstance(reference, Reference)
+        else None,
+        private_bounds=TIGHTNESS[bounds] if private_bounds else None,
+    )
+
+
+def check_beginning(
+    begins: bool, size: str | None, bounds: Tightness, privacy: Privacy | None, private_bounds: bool
+) -> None:
+    """What contradicts a run's beginning; asked before a public model is trained for it, which takes minutes."""
+    if size is not None and begins:
+        raise UserError(
+            f"size={size} and an initial model exclude each other: the model's own size stays; leave one out."
+        )
+    if private_bounds and (privacy is None or not begins or bounds == "off"):
+        raise UserError(
+            "--private-bounds measures private data with a model to begin from and sets the bounds of a preset: it needs "
+            "--epsilon, --init and --bounds other than off."
+        )
+
+
+def _limits(reference: Bounds | Reference, tightness: Tightness, depth: int, by_block: bool) -> tuple[Bounds, ...]:
+    """The bounds of a preset: one for all blocks, or one a block and one for the end."""
+    if by_block:
+        if not isinstance(reference, Reference):
+            raise UserError(
+                "--by-block needs --reference FILE with magnitudes of every block, from `tamedit diagnose RUN --bounds`."
+            )
+        return tuple(tightened(own, tightness) for own in reference.by_block(depth))
+    return (tightened(reference.magnitudes if isinstance(reference, Reference) else reference, tightness),)
+
+
+def default_window(series: Series, period: int) -> int:
+    """Seven seasons (a week of hours), or two of a fine rhythm; less if the validation part of a short series asks for it.
+
+    At most LONGEST rows: attention costs the square of a window's length. For a longer rhythm resample, or say --window.
+    """
+    wanted = min(7 * period if period <= 24 else 2 * period, LONGEST)
+    longest = int(series.lengths.max(initial=0))
+    return max(min(wanted if period > 1 else 96, int(0.15 * longest)), SHORTEST)
+
+
+def _crop(window: int, period: int, privacy: Privacy) -> int | None:
+    """A season less than a window where a block holds just one, so that crops begin at every hour and not at midnight alone."""
+    whole = privacy.layout == "blocks" and privacy.unit != "series"
+    return window - period if whole and window >= 4 * period and period > 1 else None
+
+
+def _stride(known: Source | None, period: int, everywhere: bool) -> int:
+    """Rows between two windows: 1 where windows begin `everywhere`, else the source's own, or a quarter of a season.
+
+    A model whose windows all begin at the same hour has seen each hour at a few positions only, and is poor at others
+    (paper/docs/private-utility.md). Private runs have blocks instead, or the paper's overlapping windows at the paper's stride.
+    """
+    if everywhere:
+        return 1
+    return known.stride if known else max(period // 4, 1)

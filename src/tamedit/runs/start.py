@@ -1,0 +1,75 @@
+"""Where training begins: at random, or from a model that was trained before on data that is public or simulated.
+
+The first stage costs no privacy because nobody's private data is in it; the statement of the second says what it was. Nothing
+can check that here: of a named data set that tells nothing about a person it is known, of anything else the user says so.
+"""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from torch import Tensor
+
+from tamedit.data.catalogue import PUBLIC
+from tamedit.errors import UserError
+from tamedit.model.tuning import Tuning
+from tamedit.runs.artifact import ModelSpec, load_model
+from tamedit.runs.folder import load_run
+from tamedit.runs.provenance import ORIGINS, Origin, Start
+from tamedit.runs.recipe import RunConfig
+
+
+@dataclass(frozen=True)
+class Initial:
+    """A model to begin from."""
+
+    start: Start
+    spec: ModelSpec
+    weights: dict[str, Tensor]
+
+
+def origin_of(config: RunConfig, said: bool) -> Origin:
+    """How public a run's model is: as its own data, by what is known or `said` of it, and no more than what it began from."""
+    own: Origin = "public" if config.source in PUBLIC else "said to be public" if said else "not public"
+    return own if config.start is None else max(own, config.start.origin, key=ORIGINS.index)
+
+
+def load_initial_run(
+    run: Path, *, tuning: Tuning = "all", rank: int = 4, public: bool = False, private: bool = False
+) -> Initial:
+    """The model of a finished run as a beginning; `public` is the user's word, `private` whether a guarantee will be given."""
+    network, spec = load_model(run)
+    config, _ = load_run(run)
+    origin = origin_of(config, said=public)
+    if private and origin == "not public":
+        raise UserError(
+            f"--init {run} was trained on {config.source}, which is not known to be public, so no guarantee would cover what "
+            "its weights reveal; say --init-is-public if that data is public or simulated."
+        )
+    weights = {name: value.detach().clone() for name, value in network.named_parameters()}
+    digest = blake2b(digest_size=8)
+    for name in sorted(weights):
+        digest.update(name.encode() + weights[name].cpu().numpy().tobytes())
+    shape = spec.network
+    sizes = {"depth": shape.depth, "width": shape.width, "heads": shape.heads, "mlp_ratio": shape.mlp_ratio}
+    earlier = f", begun from {config.start.source}" if config.start else ""
+    start = Start(
+        source=config.source + earlier, origin=origin, digest=digest.hexdigest(), sizes=sizes, tuning=tuning, rank=rank
+    )
+    return Initial(start, spec, weights)
+
+
+def check_fits(initial: Initial, targets: int, covariates: int, anchor: str, prediction: str) -> None:
+    """One sentence if a model cannot continue on this data."""
+    shape, spec = initial.spec.network, initial.spec
+    for what, found, wanted in (
+        ("targets", shape.target_channels, targets),
+        ("covariate channels", shape.covariate_channels, covariates),
+        ("anchor", spec.examples.anchor, anchor),
+        ("prediction", spec.process.prediction, prediction),
+    ):
+        if found != wanted:
+            raise UserError(
+                f"The initial model has {what}: {found}, and this run has {wanted}; begin from a model that was trained on data "
+                "of the same form, with the same --anchor."
+            )

@@ -1,0 +1,138 @@
+"""The budget of a private run: its plan, the open ledger that pays, and what must hold before anything is paid or resumed."""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tamedit.errors import UserError
+from tamedit.privacy.accountant import Mechanism, epsilon
+from tamedit.privacy.entries import FILE_NAME, merged, read
+from tamedit.privacy.ledger import Ledger, affordable_steps
+from tamedit.privacy.plan import PrivacyPlan
+from tamedit.privacy.settings import Privacy
+from tamedit.privacy.statistics import RELEASES, private_standardisation
+from tamedit.runs.layout import account_units, chosen_contribution, private_windows
+from tamedit.runs.recipe import RunConfig
+from tamedit.training.distributed import World
+from tamedit.windows.cut import Windows
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The plan of a private run and, in the first process, the open ledger that pays for it."""
+
+    plan: PrivacyPlan
+    privacy: Privacy
+    ledger: Ledger | None
+    world: World
+
+    def until(self, step: int) -> int:
+        """The step at which the plan or the budget ends, for a run that stands at `step`; an untrained model is refused."""
+        left = self.plan.steps - step
+        if self.ledger is not None and self.privacy.epsilon is not None:
+            left = affordable_steps(self.ledger.record, self.plan, self.privacy.epsilon, most=left)
+        until = self.world.same_number(step + left)
+        if until == 0:
+            raise UserError(self._nothing)
+        return until
+
+    @property
+    def _nothing(self) -> str:
+        """Why not even one step can be paid: the ledger knows of steps that no checkpoint has, or never paid for any."""
+        if self.ledger is not None and not self.ledger.record.steps:
+            return (
+                f"The budget of ε = {self.privacy.epsilon:g} pays for no step with this noise, so nothing can be trained; allow "
+                "a larger ε or more noise (--noise-multiplier)."
+            )
+        return (
+            "The budget was spent on steps that a crash lost, so nothing can be trained; begin anew in another folder with a "
+            "budget of its own."
+        )
+
+    def release(
+        self, examples: np.ndarray, lower: ArrayLike, upper: ArrayLike, what: str
+    ) -> tuple[list[float], list[float]]:
+        """A private level and scale a channel of (N, values, K), charged to the ledger; the same in every process."""
+        answer, noise = np.zeros((2, np.size(lower))), self.privacy.statistics_noise
+        if self.ledger is not None:
+            self._refuse_beyond(self.ledger, Mechanism(1.0, noise, RELEASES), what)
+            found = private_standardisation(
+                examples, lower, upper, noise, self.ledger, what=what, secure=self.privacy.secure
+            )
+            answer = np.stack([found.level, found.scale])
+        level, scale = self.world.same_indices(answer).tolist()
+        return level, scale
+
+    def _refuse_beyond(self, ledger: Ledger, wanted: Mechanism, what: str) -> None:
+        """The budget is a wall for statistics, too."""
+        if self.privacy.epsilon is None:
+            return
+        touched = ledger.record.contribution(self.plan.unit)
+        together = merged([*ledger.record.mechanisms, wanted])
+        spent = epsilon(together, self.plan.delta, touched.k, touched.neighbour, with_rdp=False).value
+        if spent > self.privacy.epsilon:
+            raise UserError(
+                f"The {what} would bring ε to {spent:.3g}, beyond the budget of {self.privacy.epsilon:g}; allow a larger ε, "
+                "more noise on statistics (Privacy(statistics_noise=…) in Python), or do without."
+            )
+
+    def check_paid(self, what: str, file: Path) -> None:
+        """A statistic that lies in the folder must be in the ledger: only then does ε cover it."""
+        if self.ledger is None:
+            return
+        if not any(paid == what for segment in self.ledger.record.segments for _, paid in segment.charges):
+            raise UserError(
+                f"{file} was not paid for in this folder's ledger, so no ε would cover it; restore {FILE_NAME} from a copy, or "
+                "begin anew in another folder."
+            )
+
+
+def check_ledger(folder: Path, step: int) -> None:
+    """Every step in a checkpoint must be paid for; a ledger that was lost or cut short shows here."""
+    paid = read(folder).steps if (folder / FILE_NAME).exists() else 0
+    if paid < step:
+        raise UserError(
+            f"The checkpoint in {folder} has {step} steps and its ledger paid for {paid}, so no ε can be stated; restore "
+            f"{FILE_NAME} from a copy, or begin anew in another folder."
+        )
+
+
+def stream_seed(privacy: Privacy, seed: int, world: World) -> int:
+    """The seed of the examples' own draws (crops, masks, times, noise of the diffusion): secret where a guarantee is given.
+
+    A stream belongs to a position among the examples, and a unit that is removed moves all later ones. With a known seed they
+    would get other draws, and the sum would move by more than C. With a secret one the draws are independent of the data:
+    for each outcome of the draws of the other examples, the same in both data sets, the sum moves by at most C, and a mixture
+    of mechanisms that are (ε, δ)-private, with weights that do not depend on the data, is (ε, δ)-private.
+    """
+    return seed if privacy.test_only else world.same_number(secrets.randbits(62))
+
+
+@contextmanager
+def open_budget(
+    windows: Windows, config: RunConfig, folder: Path, *, world: World, not_covered: Sequence[str], statistics: int = 0
+) -> Iterator[Budget]:
+    """Open the ledger of the folder: a new segment, and with it a fresh stream of noise.
+
+    `statistics` releases besides training are planned, and paid from the same budget.
+    """
+    privacy, training = config.privacy, config.training
+    assert privacy is not None
+    # Which examples were dropped for missing readings is private: units are counted on the layout with all of them.
+    layout = private_windows(windows.series, config.window, config.stride, privacy, least_present=0.0)
+    accounted, refused = account_units(layout, windows.series, config.stride, privacy)
+    contribution = chosen_contribution(privacy.unit, accounted, refused)
+    besides = [Mechanism(1.0, privacy.statistics_noise, statistics)] if statistics else []
+    plan = privacy.plan(len(windows), training.batch_size, training.steps, contribution, config.seed, besides)
+    if not world.first:
+        yield Budget(plan, privacy, None, world)
+        return
+    described = f"{config.source}: {len(windows.series)} rows, {len(windows.series.meters)} meters"
+    facts = {"not_covered": list(not_covered)}
+    with Ledger.open(folder, plan, accounted, refused=refused, data=described, facts=facts) as ledger:
+        yield Budget(plan, privacy, ledger, world)

@@ -1,0 +1,85 @@
+"""Private gradients: a Poisson sample, a clipped sum, noise on the sum, a constant divisor.
+
+    gradient = ( Σ_{u in Poisson(q) sample} clip_C( (1/G) Σ_g ∇ℓ_{u,g} ) + N(0, (σC)² I) ) / (q N)
+
+The ledger is paid before any private row is read for the step. An empty sample still gets noise and still makes a step.
+"""
+
+import math
+
+import torch
+
+from tamedit.diffusion.process import Process
+from tamedit.model.dit import DiffusionTransformer
+from tamedit.model.tuning import trained
+from tamedit.privacy.engine import Engine
+from tamedit.runs.folder import NOT_PRIVATE
+from tamedit.training.private.budget import Budget
+from tamedit.training.recorder import Recorder, path_of
+from tamedit.training.source import engine_losses, noised_batch
+from tamedit.windows.examples import Examples
+
+LOGGED = f"losses, gradient norms and clipping rates in the folder {NOT_PRIVATE}"
+EPSILON_EVERY = 25  # steps between two looks at the ledger for the progress bar
+
+
+class PrivateGradients:
+    """Leaves the noisy, averaged gradient of a step in the network's parameters."""
+
+    def __init__(
+        self,
+        network: DiffusionTransformer,
+        examples: Examples,
+        process: Process,
+        budget: Budget,
+        until: int,
+        micro_batch: int | None = None,
+        recorder: Recorder | None = None,
+    ) -> None:
+        plan, privacy = budget.plan, budget.privacy
+        self.network, self.examples, self.process, self.plan = network, examples, process, plan
+        self.ledger, self.until, self.world = budget.ledger, until, budget.world
+        self.device = next(network.parameters()).device
+        self.sampler = plan.sampler(secure=privacy.secure)
+        self.noise = plan.noise(secure=privacy.secure)
+        self.engine = Engine(
+            network,
+            clip=plan.clip,
+            mode=privacy.clipping,
+            groups=path_of,
+            micro_batch=micro_batch,
+        )
+        self.epsilon, self.recorder = float("nan"), recorder
+
+    def __call__(self, step: int) -> dict[str, float]:
+        if self.ledger is not None:
+            self.ledger.take(self.until - step)
+        drawn = self.world.same_indices(self.sampler.sample(step))
+        mine = self.world.share(drawn)
+        batch = tuple(
+            part.to(self.device) for part in noised_batch(self.examples, mine, step, self.process, self.plan.draws)
+        )
+        result = self.engine(engine_losses(self.process), batch, units=len(mine), draws=self.plan.draws)
+        if self.recorder is not None and self.recorder.due(step):
+            self.recorder.examples(step, result)
+        sums = list(result.sums.values())
+        self.world.add_up(sums)
+        if self.world.first:
+            self.noise.add_(sums, step=step)
+        self.world.same_tensors(sums)
+        for name, parameter in trained(self.network).items():
+            parameter.grad = result.sums[name].div_(self.plan.divisor)
+        return self._numbers(step, result.losses, result.norms)
+
+    def _numbers(self, step: int, losses: torch.Tensor, norms: torch.Tensor) -> dict[str, float]:
+        """What is logged: none of it is private, except ε, which is no secret."""
+        if self.ledger is not None and (
+            step % EPSILON_EVERY == 0 or step + 1 == self.until or math.isnan(self.epsilon)
+        ):
+            self.epsilon = self.ledger.record.epsilon(self.plan.unit, self.plan.delta, with_rdp=False).value
+        seen = len(norms) > 0
+        return {
+            "loss": float(losses.mean()) if seen else float("nan"),
+            "clipped": float((norms > self.plan.clip).float().mean()) if seen else float("nan"),
+            "epsilon": self.epsilon,
+        }

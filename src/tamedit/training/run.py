@@ -1,0 +1,236 @@
+"""Trains a model in a folder (`folder.py` lists its files): the split series and a configuration in, a model out."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+
+from tamedit.data.calendar import network_covariates
+from tamedit.data.scaling import Scaling
+from tamedit.data.series import Series
+from tamedit.data.sources import SOURCES
+from tamedit.data.split import Split
+from tamedit.errors import UserError
+from tamedit.model.dit import DiffusionTransformer
+from tamedit.model.tuning import folded, prepare, trained
+from tamedit.privacy.settings import Privacy
+from tamedit.privacy.statement import Statement
+from tamedit.privacy.statistics import RELEASES
+from tamedit.runs.artifact import ModelSpec, save_model
+from tamedit.runs.config import Speed
+from tamedit.runs.folder import CHECKPOINT, NOT_PRIVATE, DataFacts, claimed, recognised
+from tamedit.runs.layout import CLOCK_CHANGES, clock_changes, private_windows
+from tamedit.runs.recipe import RunConfig
+from tamedit.runs.start import Initial, check_fits
+from tamedit.streams import purpose_seed
+from tamedit.training.device import choose_device
+from tamedit.training.distributed import World, join_world
+from tamedit.training.loop import Outcome, Progress, Trainer
+from tamedit.training.optimizer import NoisyAdamW
+from tamedit.training.private.budget import Budget, check_ledger, open_budget, stream_seed
+from tamedit.training.private.gradients import LOGGED, PrivateGradients
+from tamedit.training.private.released_bounds import private_network, refuse_noise
+from tamedit.training.private.released_scale import private_scaling, wants_private_units
+from tamedit.training.recorder import Recorder
+from tamedit.training.scales import make_scaling
+from tamedit.training.source import PlainGradients, validation_loss
+from tamedit.windows.cut import Windows, cut
+from tamedit.windows.examples import Examples
+from tamedit.windows.masks import without_reconstruction
+
+Watch = Callable[[int, torch.nn.Module, Examples], None]  # looks at a step's network; must change nothing
+
+
+def train(
+    split: Split,
+    config: RunConfig,
+    folder: Path,
+    *,
+    facts: DataFacts | None = None,
+    speed: Speed | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+    initial: Initial | None = None,
+    watch: Watch | None = None,
+) -> Outcome:
+    """Train, or continue, and leave a model in `folder` when the last step is done. `initial`: the model of `config.start`.
+
+    `watch` is called after every step with the step, the network and the training examples. What it sees is not private.
+    """
+    speed, folder, facts, world = speed or Speed(), Path(folder), facts or DataFacts(), join_world()
+    if speed.threads:
+        torch.set_num_threads(speed.threads)
+    device, private = choose_device(speed.device), config.privacy is not None
+    windows = _windows(split.train, "training", config, config.privacy)
+    scaling = make_scaling(config, facts, split.train)
+    validate = None if private else _validation(split, config, scaling)
+    refuse_noise(config, len(windows))
+    facts = facts.model_copy(update={"data": recognised(split.train, private)})
+    with ExitStack() as stack:
+        if world.first:
+            stack.enter_context(claimed(folder, config, facts, resume))
+        world.wait()
+        network = _network(config, initial).to(device)
+        recorder = _recorder(folder, network, config, speed) if world.first else None
+        trainer = Trainer(
+            network,
+            config.training,
+            folder,
+            speed=speed,
+            validate=validate,
+            progress=_of_epsilon(progress) if private and progress else progress,
+            metrics=folder / NOT_PRIVATE / "metrics.jsonl" if private else None,
+            world=world,
+            record=recorder,
+        )
+        if resume and (folder / CHECKPOINT).exists():
+            trainer.resume()
+        if private and world.first:
+            check_ledger(folder, trainer.step)
+        budget = None
+        if private:
+            budget = stack.enter_context(_budget(windows, config, facts, folder, world, scaling))
+            if wants_private_units(config, facts):
+                scaling = private_scaling(config, facts, windows, budget, folder, scaling)
+        seed = stream_seed(config.privacy, config.seed, world) if config.privacy else config.seed
+        masks = without_reconstruction(config.masks) if scaling.origin == "none" else config.masks
+        examples = Examples(windows, masks, scaling, config.examples, seed)
+        if budget and config.private_bounds is not None:
+            found = private_network(config, initial, examples, budget, folder)
+            network.bound_by(found)
+            config = config.model_copy(update={"network": found})
+        if watch is not None and world.first:
+            trainer.watch = partial(_watched, watch, network, examples)
+        outcome = _run(trainer, network, examples, config, budget, world, recorder)
+        if outcome.finished and world.first:
+            said = Statement.of(budget.ledger.record) if budget and budget.ledger else Statement.without_privacy()
+            save_model(folder, describe(config, facts, split.train, scaling, said), folded(trainer.weights()))
+    world.wait()
+    return outcome
+
+
+def _watched(watch: Watch, network: torch.nn.Module, examples: Examples, step: int) -> None:
+    watch(step, network, examples)
+
+
+def _of_epsilon(progress: Progress) -> Progress:
+    """What a private run says on its way, which ends up in logs: ε alone. Losses and clip rates are not private."""
+    return lambda step, steps, numbers: progress(step, steps, {"epsilon": numbers["epsilon"]})
+
+
+def _network(config: RunConfig, initial: Initial | None) -> DiffusionTransformer:
+    """A fresh network, or the initial model with what is not trained frozen."""
+    torch.manual_seed(purpose_seed(config.seed, "weights"))
+    network = DiffusionTransformer(config.network)
+    if config.start is None:
+        return network
+    if initial is None or initial.start != config.start:
+        raise UserError(f"This run begins from a model trained on {config.start.source}; name it again with --init.")
+    if config.privacy is not None and config.start.origin == "not public":
+        raise UserError(
+            f"The initial model was trained on {config.start.source}, which is not known to be public, so no guarantee would "
+            "cover what its weights reveal; say that it is public (--init-is-public, or public=True), or train without privacy."
+        )
+    shape = config.network
+    check_fits(
+        initial, shape.target_channels, shape.covariate_channels, config.examples.anchor, config.process.prediction
+    )
+    network.load_state_dict(initial.weights)
+    prepare(network, config.start.tuning, config.start.rank)
+    return network
+
+
+def _recorder(folder: Path, network: DiffusionTransformer, config: RunConfig, speed: Speed) -> Recorder:
+    """Keeps gradient norms and step times, apart from what may be released."""
+    privacy, names = config.privacy, list(trained(network))
+    every = speed.recorded_every(privacy is not None)
+    if privacy is None:
+        return Recorder(folder / NOT_PRIVATE, names, every=every)
+    return Recorder(folder / NOT_PRIVATE, names, every=every, clip=privacy.clip, clipping=privacy.clipping)
+
+
+def _windows(part: Series, name: str, config: RunConfig, private: Privacy | None = None) -> Windows:
+    """Windows of one part of the split; the sentence about a short one says which part it is."""
+    longest = int(part.lengths.max(initial=0))
+    if longest < config.window:
+        raise UserError(
+            f"The {name} part has {longest} rows at most and a window needs {config.window}; give a longer series or a shorter "
+            "window (--window)."
+        )
+    series = network_covariates(part, config.calendar)
+    if private is not None:
+        found = private_windows(series, config.window, config.stride, private)
+        return found if config.crop is None else replace(found, length=config.crop)
+    try:
+        return cut(series, config.window, config.stride)
+    except UserError as error:
+        raise UserError(f"In the {name} part: {error}") from None
+
+
+def _validation(split: Split, config: RunConfig, scaling: Scaling) -> Callable[[torch.nn.Module], float]:
+    """The validation loss of a network, as a function."""
+    windows = _windows(split.validation, "validation", config)
+    seed = purpose_seed(config.seed, "validation")
+    examples = Examples(windows, config.masks, scaling, config.examples, seed)
+    return lambda network: validation_loss(network, examples, config.process)
+
+
+def _budget(
+    windows: Windows, config: RunConfig, facts: DataFacts, folder: Path, world: World, scaling: Scaling
+) -> AbstractContextManager[Budget]:
+    """The open ledger of a private run, which knows what the guarantee will not cover."""
+    estimated = wants_private_units(config, facts)
+    warning = None if estimated else scaling.warning()
+    before = [one.sentence for one in (config.start, config.reference) if one is not None]
+    clocks = [CLOCK_CHANGES] if clock_changes(windows.series) else []
+    not_covered = [LOGGED, *([warning.rstrip(".")] if warning else []), *before, *clocks]
+    statistics = RELEASES * (estimated + (config.private_bounds is not None))
+    return open_budget(windows, config, folder, world=world, not_covered=not_covered, statistics=statistics)
+
+
+def _run(
+    trainer: Trainer,
+    network: DiffusionTransformer,
+    examples: Examples,
+    config: RunConfig,
+    budget: Budget | None,
+    world: World,
+    recorder: Recorder | None,
+) -> Outcome:
+    """Train with the ordinary gradient or, within a budget, with the private one."""
+    try:
+        if budget is None:
+            size = config.training.batch_size
+            return trainer.run(PlainGradients(network, examples, config.process, size, world, recorder))
+        if isinstance(trainer.optimizer, NoisyAdamW):
+            plan = budget.plan
+            trainer.optimizer.noise_variance = (plan.noise_standard_deviation / plan.divisor) ** 2
+        until = budget.until(trainer.step)
+        source = PrivateGradients(network, examples, config.process, budget, until, recorder=recorder)
+        return trainer.run(source, until)
+    except SafetensorError as error:  # a full disk, seen by the writer of tensors
+        place = trainer.folder / CHECKPOINT
+        raise UserError(f"Cannot write {place} ({error}); free some space, then --resume.") from error
+
+
+def describe(config: RunConfig, facts: DataFacts, series: Series, scaling: Scaling, privacy: Statement) -> ModelSpec:
+    """The specification that goes with the weights."""
+    known = SOURCES.get(config.source)
+    return ModelSpec(
+        network=config.network,
+        process=config.process,
+        examples=config.examples,
+        scaling=scaling.to_dict(),
+        targets=series.targets,
+        covariates=series.covariate_names,
+        calendar=config.calendar,
+        frequency_seconds=series.frequency.total_seconds(),
+        phase_seconds=series.phase_seconds,
+        timezone=facts.reading.get("timezone"),
+        non_negative=facts.non_negative or bool(known and known.non_negative),
+        privacy=privacy.to_dict(),
+    )
