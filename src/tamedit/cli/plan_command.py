@@ -78,7 +78,7 @@ def plan(
     command = " ".join(
         [shlex.quote(source or "SOURCE"), *(f"{name} {shlex.quote(value)}" for name, value in asked.items())]
     )
-    show(found, unit, f"tamedit train {command} --out runs/private")
+    show(found, unit, f"tamedit train {command} --bounds {found.bounds} --out runs/private")
 
 
 def _check_init(init: str) -> None:
@@ -100,6 +100,9 @@ def show(found: "Proposal", unit: str, command: str) -> None:
         "clip": "clipping C",
         "noise_multiplier": "noise σ",
         "signal_to_noise": "√T B / σ",
+        "noise_over_signal": "σ √P / B",
+        "walk": "walk",
+        "bounds": "bounds",
     }
     rows = [(label, getattr(found, name), found.reasons[name]) for name, label in labels.items()]
     title = f"(ε = {found.epsilon:g}, δ = {found.delta:g}) for a {unit}, {found.examples:,} examples"

@@ -1,12 +1,16 @@
 """`tamedit train`: a source in, a run folder out."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tamedit.cli import options
 from tamedit.errors import UserError
+
+if TYPE_CHECKING:
+    from tamedit.runs.recipe import RunConfig
+    from tamedit.training.loop import Outcome
 
 PRIVACY = "Privacy"
 
@@ -229,19 +233,28 @@ def train(
         raise options.Stopped(
             f"stopped at step {outcome.step} of {config.training.steps}; continue with the same command and --resume."
         )
+    _finish(out, config, outcome, as_json)
+
+
+def _finish(out: Path, config: "RunConfig", outcome: "Outcome", quiet: bool) -> None:
+    """Say what was made and what it cost; and where a private run stands, without its clipping rate, which is not private."""
     from tamedit.runs.artifact import SPECIFICATION, WEIGHTS, load_model
+    from tamedit.runs.regime import regime_of_run
     from tamedit.training.distributed import join_world
 
     if not join_world().first:
         return
-    statement = load_model(out)[1].privacy
-    if not as_json:
+    statement, stands = load_model(out)[1].privacy, regime_of_run(out, config)
+    if not quiet:
         if outcome.step < config.training.steps:
             typer.echo(f"The budget ended at step {outcome.step} of {config.training.steps}.")
         typer.echo(statement["statement"])
+        if stands is not None:
+            typer.echo(f"Where the run stands: {stands.numbers()}; {stands.advice()}.")
     options.wrote(
         [out / WEIGHTS, out / SPECIFICATION],
-        as_json,
+        quiet,
+        regime=None if stands is None else stands.model_dump(),
         steps=outcome.step,
         seconds=round(outcome.seconds, 1),
         privacy=statement,

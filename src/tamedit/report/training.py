@@ -11,6 +11,7 @@ from tamedit.formatting import percent, significant
 from tamedit.model.bounds import Bounds
 from tamedit.report.findings import Findings
 from tamedit.report.page import Html, figure, join, paragraph, table, tag
+from tamedit.runs.regime import regime_of_run
 from tamedit.training.recorder import STATEMENT
 
 Drawer = Callable[[Comparison, Path], list[Path]]
@@ -78,9 +79,20 @@ def _settings(found: Findings) -> list[list[Html | str | None]]:
                 f"longest gradient of an example, {privacy.clipping} clipping (no unit)",
             ],
             ["Noise multiplier σ", _noise(found), "standard deviation of the noise, in clipping norms"],
+            *_stands(found),
             ["Draws", str(privacy.draws), "crops and noise levels of an example that are averaged before clipping"],
         ]
     return rows
+
+
+def _stands(found: Findings) -> list[list[str]]:
+    """Where the run stands in numbers without units; nothing for a folder without a ledger."""
+    stands = regime_of_run(found.run, found.config)
+    if stands is None:
+        return []
+    summary = found.comparison.summaries[0] if found.comparison else None
+    clipped = "" if summary is None or summary.clipping is None else f", {percent(summary.clipping.p_clip)} % clipped"
+    return [["Where it stands", stands.numbers() + clipped, stands.advice()]]
 
 
 def _noise(found: Findings) -> str:

@@ -16,12 +16,14 @@ from pydantic import BaseModel, ConfigDict
 
 from tamedit.data.series import Series
 from tamedit.errors import UserError
-from tamedit.model.zoo import SIZES
+from tamedit.model.zoo import SIZES, NetworkConfig, Tightness
 from tamedit.privacy.plan import calibrate
 from tamedit.privacy.settings import Privacy
 from tamedit.privacy.units import Neighbour
+from tamedit.runs.config import TrainingConfig
 from tamedit.runs.layout import account_units, chosen_contribution, private_windows, rows_of_unit
 from tamedit.runs.recipe import RunConfig, Scale
+from tamedit.runs.regime import Regime, parameter_count, regime
 
 SIZE, CLIP, LEARNING_RATE = "mini", 1.0, 1e-3
 STEPS = (40, 60, 90, 120, 180, 250, 350, 500)
@@ -51,6 +53,9 @@ class Proposal(BaseModel):
     sampling_rate: float
     signal_to_noise: float
     share_of_limit: float  # of what full batches would give at this ε
+    noise_over_signal: float  # this and the walk: where the run stands (`runs.regime`)
+    walk: float
+    bounds: Tightness
     minutes: float  # about
     reasons: dict[str, str]
 
@@ -109,6 +114,7 @@ def propose(
     limit = examples / noise(examples, 1)
     share = min(1.0, ratio / limit)
     sigma = noise(batch, steps, tolerance=2e-4)
+    stands = _regime(length, sigma, steps, batch)
     return Proposal(
         size=SIZE,
         batch_size=batch,
@@ -123,6 +129,9 @@ def propose(
         sampling_rate=batch / examples,
         signal_to_noise=ratio,
         share_of_limit=share,
+        noise_over_signal=stands.noise_over_signal,
+        walk=stands.walk,
+        bounds="medium" if stands.collapses else "off",
         minutes=steps * batch * draws * length * CELL_SECONDS / 60 / cores,
         reasons={
             "size": "few parameters: noise has √d times its deviation, d the number of trained parameters",
@@ -135,8 +144,20 @@ def propose(
             "clip": "nearly every gradient is longer than 1, so C only sets the units of the learning rate, which Adam undoes",
             "noise_multiplier": f"the smallest σ with ε ≤ {epsilon:g} at δ = {delta:g} after {steps} steps",
             "signal_to_noise": f"{share:.0%} of what full batches would give at this ε",
+            "noise_over_signal": "σ √P / B: length of the noise over that of the longest possible sum of gradients",
+            "walk": "rate √T √width: how far noise alone carries what a layer says",
+            "bounds": stands.advice(),
         },
     )
+
+
+def _regime(length: int, noise_multiplier: float, steps: int, batch: int) -> Regime:
+    """Where such a run stands, with one target and the calendar's channels."""
+    network = NetworkConfig.model_validate(
+        {"target_channels": 1, "covariate_channels": 6, "length": length} | SIZES[SIZE]
+    )
+    training = TrainingConfig.model_validate({"steps": steps, "batch_size": batch, "learning_rate": LEARNING_RATE})
+    return regime(parameter_count(network), network.width, noise_multiplier, training)
 
 
 def recommended(config: RunConfig, train: Series, scale: Scale, minutes: float = MINUTES, **given: object) -> RunConfig:

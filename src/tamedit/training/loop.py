@@ -97,9 +97,10 @@ class Trainer:
         metrics: Path | None = None,
         world: World | None = None,
         record: StepRecord | None = None,
+        watch: Callable[[int], None] | None = None,
     ) -> None:
         self.network, self.config, self.folder = network, config, Path(folder)
-        self.world, self.record = world or World(), record
+        self.world, self.record, self.watch = world or World(), record, watch
         self.speed = speed or Speed()
         self.validate = validate
         self.progress = progress or (lambda step, steps, numbers: None)
@@ -180,6 +181,8 @@ class Trainer:
         self.average.update(self.network, self.step)
         if self.record is not None:
             self.record.step(self.step, time.perf_counter() - started)
+        if self.watch is not None:
+            self.watch(self.step)
         if self.validate and (self.step % self.config.validate_every == 0 or self.step == steps):
             numbers["validation_loss"] = self._validated()
         return numbers

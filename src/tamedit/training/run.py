@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -41,6 +42,8 @@ from tamedit.windows.cut import Windows, cut
 from tamedit.windows.examples import Examples
 from tamedit.windows.masks import without_reconstruction
 
+Watch = Callable[[int, torch.nn.Module, Examples], None]  # looks at a step's network; must change nothing
+
 
 def train(
     split: Split,
@@ -52,8 +55,12 @@ def train(
     resume: bool = False,
     progress: Progress | None = None,
     initial: Initial | None = None,
+    watch: Watch | None = None,
 ) -> Outcome:
-    """Train, or continue, and leave a model in `folder` when the last step is done. `initial`: the model of `config.start`."""
+    """Train, or continue, and leave a model in `folder` when the last step is done. `initial`: the model of `config.start`.
+
+    `watch` is called after every step with the step, the network and the training examples. What it sees is not private.
+    """
     speed, folder, facts, world = speed or Speed(), Path(folder), facts or DataFacts(), join_world()
     if speed.threads:
         torch.set_num_threads(speed.threads)
@@ -96,12 +103,18 @@ def train(
             found = private_network(config, initial, examples, budget, folder)
             network.bound_by(found)
             config = config.model_copy(update={"network": found})
+        if watch is not None and world.first:
+            trainer.watch = partial(_watched, watch, network, examples)
         outcome = _run(trainer, network, examples, config, budget, world, recorder)
         if outcome.finished and world.first:
             said = Statement.of(budget.ledger.record) if budget and budget.ledger else Statement.without_privacy()
             save_model(folder, describe(config, facts, split.train, scaling, said), folded(trainer.weights()))
     world.wait()
     return outcome
+
+
+def _watched(watch: Watch, network: torch.nn.Module, examples: Examples, step: int) -> None:
+    watch(step, network, examples)
 
 
 def _of_epsilon(progress: Progress) -> Progress:

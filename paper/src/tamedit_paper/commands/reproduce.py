@@ -15,6 +15,7 @@ def reproduce(
         str,
         typer.Argument(
             help="all (of the paper), a table or figure (tab:main-results-extended), one cell (household/vanilla/sigma=0.1), "
+            "reference (which magnitudes the bounds scale) or regime (where they help); "
             "or, beyond the paper: curve (utility against ε on real homes), curve:fleet (simulated homes), heavy."
         ),
     ],
@@ -82,9 +83,12 @@ def _cells(what: str, source: str) -> list[str]:
     from tamedit_paper.curve.runs import is_utility, utility_cells
     from tamedit_paper.grid.cells import Cell
     from tamedit_paper.tables.labels import cells_of
+    from tamedit_paper.tables.sweeps import SWEEPS, sweep_cells
 
     if "/" in what:
         return [Cell.parse(what).name]
+    if what in SWEEPS:
+        return sweep_cells(what)
     return utility_cells(what) if is_utility(what) else cells_of(what, source=source)
 
 
@@ -93,8 +97,9 @@ def _write(what: str, results: Path, scale: Any, out: Path, source: str) -> list
     from tamedit_paper.claims.page import write_document
     from tamedit_paper.curve.page import write_utility
     from tamedit_paper.curve.runs import is_utility
+    from tamedit_paper.tables.sweeps import SWEEPS
 
-    if "/" in what:
+    if "/" in what or what in SWEEPS:
         return []
     return write_utility(results, scale, out) if is_utility(what) else write_document(results, scale, out, source)
 

@@ -4,6 +4,9 @@
     household/vanilla/sigma=0.1/clip=0.5
     household/aware/sigma=0.05/medium/tanh/condition-only
     household/aware/sigma=0.05/medium/tanh/seasonal
+    household/vanilla/sigma=0.1/walk=0.4                            a learning rate that walks less far than the paper's
+    simulated/vanilla/sigma=0.1/depth=8                             as many blocks as the paper's network
+    simulated/aware/sigma=0.1/bounds=4,0.5,0.5,0.5/tanh             bounds as given: (c, γ, β, α)
     ideal/aware/epsilon=8/unit=week/medium/tanh/seasonal/public     begins from a model of simulated homes
     ideal/untuned/medium/tanh/seasonal/public                       that model itself: no private data at all
     ideal/untuned/medium/tanh/seasonal/public=household             begins from a model of one public household instead
@@ -13,7 +16,7 @@ A run that several tables share is one cell and is trained once.
 
 from typing import Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, PositiveFloat, model_validator
+from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, model_validator
 
 from tamedit.errors import UserError
 from tamedit.model.bounds import OPERATORS, Bounds, Operator
@@ -41,7 +44,10 @@ class Cell(BaseModel):
     tightness: Tightness = "off"
     operator: Operator = "tanh"
     components: Components = "both"
-    clip: PositiveFloat = 1.0
+    limits: tuple[PositiveFloat, PositiveFloat, PositiveFloat, PositiveFloat] | None = None  # instead of a tightness
+    clip: PositiveFloat = 1.0  # the paper's C; a scale may have another one in its place (`recipes.EFFORT`)
+    walk: PositiveFloat | None = None  # None: the paper's
+    depth: PositiveInt | None = None  # None: the scale's
     anchor: Anchor = "none"
     public: Public = ""  # begins from the public stage (`training.public`)
 
@@ -50,8 +56,10 @@ class Cell(BaseModel):
         private = (self.sigma is None) + (self.epsilon is None) < 2
         if private != self.is_private:
             raise ValueError(f"{self.arm} needs {'sigma=… or epsilon=…' if self.is_private else 'no noise'}")
-        if self.is_private and (self.arm == "vanilla") != (self.tightness == "off"):
+        if self.is_private and (self.arm == "vanilla") == self.is_bounded:
             raise ValueError("vanilla has no bounds, and aware has some")
+        if self.limits is not None and self.tightness != "off":
+            raise ValueError("bounds are given, or a tightness")
         if self.arm == "untuned" and not self.public:
             raise ValueError("untuned is the public model itself")
         return self
@@ -59,6 +67,10 @@ class Cell(BaseModel):
     @property
     def is_private(self) -> bool:
         return self.arm in ("vanilla", "aware")
+
+    @property
+    def is_bounded(self) -> bool:
+        return self.tightness != "off" or self.limits is not None
 
     @property
     def is_seedless(self) -> bool:
@@ -72,12 +84,20 @@ class Cell(BaseModel):
             parts.append(f"sigma={self.sigma:g}")
         if self.epsilon is not None:
             parts += [f"epsilon={self.epsilon:g}", f"unit={self.unit}"]
+        if self.limits is not None:
+            parts.append("bounds=" + ",".join(f"{limit:g}" for limit in self.limits))
         if self.tightness != "off":
-            parts += [self.tightness, self.operator]
+            parts.append(self.tightness)
+        if self.is_bounded:
+            parts.append(self.operator)
         if self.components != "both":
             parts.append(self.components)
         if self.clip != 1.0:
             parts.append(f"clip={self.clip:g}")
+        if self.walk is not None:
+            parts.append(f"walk={self.walk:g}")
+        if self.depth is not None:
+            parts.append(f"depth={self.depth}")
         if self.anchor != "none":
             parts.append(self.anchor)
         if self.public:
@@ -102,6 +122,9 @@ class Cell(BaseModel):
                     found["public"] = "simulated"
                     continue
                 key, _, value = part.partition("=")
+                if key == "bounds":
+                    found["limits"] = tuple(map(float, value.split(",")))
+                    continue
                 field = key if value else next(field for field, allowed in words.items() if part in allowed)
                 found[field] = float(value) if value and key not in ("unit", "public") else value or part
             cell = cls.model_validate(found)
@@ -116,7 +139,10 @@ class Cell(BaseModel):
 
     def bounds(self, reference: Bounds) -> Bounds:
         """The bounds of the cell, from the reference magnitudes that all cells share."""
-        limits = tightened(reference, self.tightness)
+        if self.limits is not None:
+            limits = Bounds(**dict(zip(Bounds.model_fields, self.limits, strict=True)))
+        else:
+            limits = tightened(reference, self.tightness)
         if self.components == "condition-only":
             return limits.only_condition()
         return limits.only_modulation() if self.components == "modulation-only" else limits

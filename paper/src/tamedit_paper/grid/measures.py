@@ -17,8 +17,8 @@ import numpy as np
 from tamedit.evaluation.metrics import METRICS
 from tamedit.runs.recipe import Scale
 from tamedit_paper.grid.cells import Cell
-from tamedit_paper.grid.recipes import effort_of
-from tamedit_paper.grid.results import NUMBERS_VERSION, Result, load_all
+from tamedit_paper.grid.recipes import effort_of, network_of, training_of
+from tamedit_paper.grid.results import NUMBERS_VERSION, Result, load_all, rounded
 
 Partner = Literal["vanilla", "non-dp"]
 BASELINES = (
@@ -89,7 +89,7 @@ def partner(name: str, which: Partner) -> str:
     cell = Cell.parse(name)
     if which == "non-dp" or cell.arm == "non-dp":
         return Cell(source=cell.source, arm="non-dp", anchor=cell.anchor).name
-    unbounded = {"arm": "vanilla", "tightness": "off", "operator": "tanh", "components": "both"}
+    unbounded = {"arm": "vanilla", "tightness": "off", "limits": None, "operator": "tanh", "components": "both"}
     return cell.model_copy(update=unbounded).name
 
 
@@ -131,9 +131,14 @@ class Runs:
 
 def is_current(result: Result) -> bool:
     """Whether a result has today's numbers and its scale's settings (of the data nothing is asked: none is loaded)."""
-    effort = effort_of(Cell.parse(result.cell), result.scale)
-    wanted = {"network": effort.network, "training": effort.training}
-    same = all(result.config[part].get(key) == value for part, own in wanted.items() for key, value in own.items())
+    cell = Cell.parse(result.cell)
+    effort = effort_of(cell, result.scale)
+    wanted = {"network": network_of(cell, result.scale), "training": training_of(cell, result.scale)}
+    same = all(
+        rounded(result.config[part].get(key)) == rounded(value)
+        for part, own in wanted.items()
+        for key, value in own.items()
+    )
     measured = result.evaluation["windows"] <= effort.windows and result.evaluation["samples"] == effort.samples
     return result.version == NUMBERS_VERSION and same and measured
 

@@ -1,7 +1,8 @@
 """From a cell, a scale and a seed to a whole configuration. No logic: what differs between cells is in the cell.
 
-All arms of a scale share network, optimiser, steps, batches and seeds; the reference magnitudes of the bounds are
-those of the simulator (`runs.recipe.REFERENCE`), the same for every data set.
+The private arms of a scale share network, optimiser, steps, batches and seeds; the reference magnitudes of the bounds are
+those of the simulator (`runs.recipe.REFERENCE`), the same for every data set. Scale `laptop` stands where the paper
+stands (`matching`): it has its own σ, learning rate and clipping norm in the place of the paper's.
 """
 
 from dataclasses import dataclass, replace
@@ -14,11 +15,14 @@ from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 from tamedit.data.split import Split, draw_meters, split_by_meter, split_by_time
 from tamedit.diffusion.sample import SamplerConfig
+from tamedit.model.bounds import Bounds
+from tamedit.model.zoo import NetworkConfig
 from tamedit.runs.provenance import Start
 from tamedit.runs.recipe import REFERENCE, RunConfig, Scale, make_config
 from tamedit.training.public import SOURCE, fleet, public_config
 from tamedit_paper.grid.cells import Cell
 from tamedit_paper.grid.corrupt import corrupt
+from tamedit_paper.grid.matching import PAPER, matched_noise, matched_rate, plain_rate
 
 SIMULATED, FLEET, HEAVY = "simulated", "fleet", "-heavy"
 PANELS = ("ideal", FLEET)
@@ -41,6 +45,8 @@ class Effort:
     samples: int
     sampler: SamplerConfig
     look_every: int  # steps between looks at the gradients of a run without privacy
+    matched: bool = True  # whether σ and the learning rate are those of the paper's regime
+    clip: float = 1.0  # in the place of the paper's C = 1, so that about as many gradients are clipped
 
 
 EFFORT: dict[Scale, Effort] = {
@@ -51,14 +57,16 @@ EFFORT: dict[Scale, Effort] = {
         samples=4,
         sampler=SamplerConfig(steps=2),
         look_every=1,
+        matched=False,  # three steps stand nowhere
     ),
-    "laptop": Effort(  # about two minutes on one core
+    "laptop": Effort(  # about a minute and a half on one core
         network={"depth": 2, "width": 64, "heads": 4},
-        training={"steps": 600, "batch_size": 32, "warmup": 30, "ema": 0.99, "validate_every": 600},
-        windows=48,
+        training={"steps": 1000, "batch_size": 16, "warmup": 50, "ema": 0.98, "validate_every": 1000},
+        windows=32,
         samples=10,
         sampler=SamplerConfig(),
-        look_every=10,
+        look_every=20,
+        clip=2.0,
     ),
     "paper": Effort(
         network={"depth": 8, "width": 256, "heads": 8},
@@ -100,6 +108,7 @@ PLAIN_STEPS: dict[Scale, dict[str, Any]] = {
     },
     "paper": {"steps": 6000, "batch_size": 96, "learning_rate": 1e-3, "decay": "cosine", "warmup": 300, "ema": 0.999},
 }
+PANEL_REFERENCE = REFERENCE | {"none": Bounds(condition=19.0, scale=3.3, shift=1.4, gate=2.5)}  # a p99 without noise
 PANEL_WINDOWS: dict[Scale, int] = {"smoke": 4, "laptop": 96, "paper": 512}
 PANEL_SAMPLES: dict[Scale, int] = {"smoke": 4, "laptop": 20, "paper": 100}  # a 90 % band needs 19 at least
 PUBLIC_STAGE: dict[Scale, dict[str, int]] = {
@@ -116,7 +125,23 @@ def effort_of(cell: Cell, scale: Scale) -> Effort:
         return effort
     private = PRIVATE_STEPS if cell.public else SCRATCH_STEPS
     training = (private if cell.is_private else PLAIN_STEPS)[scale]
-    return replace(effort, training=training, windows=PANEL_WINDOWS[scale], samples=PANEL_SAMPLES[scale])
+    windows, samples = PANEL_WINDOWS[scale], PANEL_SAMPLES[scale]
+    return replace(effort, training=training, windows=windows, samples=samples, matched=False, clip=1.0)
+
+
+def training_of(cell: Cell, scale: Scale) -> dict[str, Any]:
+    """The optimiser's settings that a cell changes, with the learning rate of the paper's regime."""
+    effort = effort_of(cell, scale)
+    if not effort.matched:
+        return effort.training
+    steps, width = effort.training.get("steps", PAPER.steps), effort.network["width"]
+    rate = matched_rate(steps, width, cell.walk) if cell.is_private else plain_rate(width)
+    return effort.training | {"learning_rate": rate}
+
+
+def network_of(cell: Cell, scale: Scale) -> dict[str, int]:
+    """The size of a cell's network."""
+    return EFFORT[scale].network | ({} if cell.depth is None else {"depth": cell.depth})
 
 
 def recipe(cell: Cell, scale: Scale, seed: int, series: Series) -> RunConfig:
@@ -132,13 +157,20 @@ def recipe(cell: Cell, scale: Scale, seed: int, series: Series) -> RunConfig:
         bounds="off",
         stride=None if is_panel(cell.source) else PAPER_STRIDE[cell.source],
     )
-    network = config.network.model_dump() | effort.network
-    network |= {"bounds": (cell.bounds(REFERENCE[cell.anchor]),), "operator": cell.operator}
-    training = config.training.model_dump() | effort.training
+    network = config.network.model_dump() | network_of(cell, scale)
+    network |= {"bounds": (cell.bounds(_reference(cell)),), "operator": cell.operator}
+    training = config.training.model_dump() | training_of(cell, scale)
     changed = {"network": network, "training": training, "start": public_start(cell, scale) if cell.public else None}
+    if config.privacy is not None and effort.matched and cell.sigma is not None:
+        sigma = matched_noise(cell.sigma, NetworkConfig.model_validate(network), training["batch_size"])
+        changed["privacy"] = config.privacy.model_dump() | {"noise_multiplier": sigma, "clip": cell.clip * effort.clip}
     if cell.source.endswith(HEAVY):
         changed["crop"] = None  # as its public models: made before crops began at every hour
     return RunConfig.model_validate(config.model_dump() | changed)
+
+
+def _reference(cell: Cell) -> Bounds:
+    return (PANEL_REFERENCE if is_panel(cell.source) else REFERENCE)[cell.anchor]
 
 
 def public_stage(cell: Cell, scale: Scale) -> tuple[RunConfig, Series]:
@@ -152,7 +184,7 @@ def public_stage(cell: Cell, scale: Scale) -> tuple[RunConfig, Series]:
         series,
         source,
         anchor=cell.anchor,
-        bounds=cell.bounds(REFERENCE[cell.anchor]),
+        bounds=cell.bounds(_reference(cell)),
         operator=cell.operator,
         network=EFFORT[scale].network,
         steps=size["steps"],

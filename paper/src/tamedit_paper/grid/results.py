@@ -69,7 +69,7 @@ def agrees(result: Result, config: RunConfig) -> bool:
     word = {"start": {"origin"}}
     now = config.model_dump(mode="json", exclude=word)
     chosen = config.model_dump(mode="json", exclude=word, exclude_defaults=True)
-    return result.version == NUMBERS_VERSION and _same(_rounded(result.config), _rounded(now), _rounded(chosen))
+    return result.version == NUMBERS_VERSION and _same(rounded(result.config), rounded(now), rounded(chosen))
 
 
 def _same(known: Any, now: Any, chosen: Any) -> bool:
@@ -84,7 +84,7 @@ def _same(known: Any, now: Any, chosen: Any) -> bool:
 
 def save(result: Result, folder: Path) -> Path:
     path = Job(cell=result.cell, scale=result.scale, seed=result.seed).place(folder, ".json")
-    write_text(path, json.dumps(_rounded(result.model_dump(mode="json")), allow_nan=False) + "\n")
+    write_text(path, json.dumps(rounded(result.model_dump(mode="json")), allow_nan=False) + "\n")
     return path
 
 
@@ -105,10 +105,10 @@ def load_all(folder: Path, cells: Iterable[str], scale: Scale) -> dict[str, list
     return found
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
     """Six significant digits: the file stays small, and reads the same on every machine."""
     if isinstance(value, dict):
-        return {key: _rounded(inner) for key, inner in value.items()}
+        return {key: rounded(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(inner) for inner in value]
+        return [rounded(inner) for inner in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value

@@ -16,7 +16,7 @@ import torch
 from filelock import FileLock
 
 from tamedit.data.split import Split
-from tamedit.diagnostics.gradient_record import NORMS, Record, read_record
+from tamedit.diagnostics.gradient_record import NORMS, Norm, Record, read_record
 from tamedit.diagnostics.tails import summarise
 from tamedit.errors import UserError
 from tamedit.evaluation.evaluate import evaluate
@@ -34,6 +34,7 @@ from tamedit.training.run import train
 from tamedit_paper.grid.cells import Cell
 from tamedit_paper.grid.recipes import FLEET, Effort, effort_of, load_data, public_stage, public_start, recipe
 from tamedit_paper.grid.results import NUMBERS_VERSION, Job, Result, agrees, load, save
+from tamedit_paper.grid.watching import LOOKS, Watcher, losses_by_time, magnitude_curves
 
 QUANTILES = np.concatenate([np.linspace(0, 0.95, 39)[:-1], 1 - np.geomspace(0.05, 1e-4, 24)])
 LOSSES = 60  # points of a loss curve
@@ -82,7 +83,17 @@ def _make(job: Job, config: RunConfig, folder: Path, work: Path, progress: Progr
     )
     facts = FACTS if config.source.startswith(FLEET) else DataFacts()
     resume = (folder / RUN).exists()
-    outcome = train(split, config, folder, facts=facts, speed=speed, resume=resume, progress=progress, initial=initial)
+    outcome = train(
+        split,
+        config,
+        folder,
+        facts=facts,
+        speed=speed,
+        resume=resume,
+        progress=progress,
+        initial=initial,
+        watch=Watcher(config, folder),
+    )
     if not outcome.finished:
         raise Interrupted
     return _result(job, config, folder, effort, split)
@@ -91,8 +102,9 @@ def _make(job: Job, config: RunConfig, folder: Path, work: Path, progress: Progr
 def _result(job: Job, config: RunConfig, folder: Path, effort: Effort, split: Split) -> Result:
     """Score and summarise the model in a folder."""
     started = time.perf_counter()
+    model = Model.load(folder, "cpu")
     evaluation = evaluate(
-        Model.load(folder, "cpu"),
+        model,
         split,
         samples=effort.samples,
         windows=effort.windows,
@@ -108,7 +120,7 @@ def _result(job: Job, config: RunConfig, folder: Path, effort: Effort, split: Sp
         config=config.model_dump(mode="json"),
         evaluation=_values_alone(evaluation),
         gradients=summarise(record).to_dict(),
-        curves=_curves(record),
+        curves=_curves(record) | magnitude_curves(folder) | losses_by_time(model, config, split),
         epsilon=_epsilon(folder, config),
         delta=config.privacy.delta if config.privacy else None,
         seconds={"training": float(times.sum()), "evaluation": time.perf_counter() - started},
@@ -168,9 +180,19 @@ def _curves(record: Record) -> dict[str, list[float]]:
     curves["factor"] = np.quantile(factors, QUANTILES).tolist() if len(factors) else []
     rows = [(row["step"], row["loss"]) for row in record.metrics if np.isfinite(row.get("loss", np.nan))]
     pieces = np.array_split(np.array(rows), min(LOSSES, len(rows))) if rows else []
+    curves["cond_p99_by_step"] = _by_step(record, "cond")
     curves["loss_steps"] = [float(piece[-1, 0]) for piece in pieces]
     curves["losses"] = [float(np.median(piece[:, 1])) for piece in pieces]
     return curves
+
+
+def _by_step(record: Record, which: Norm) -> list[float]:
+    """p99 of a norm in each of LOOKS stretches of the training."""
+    steps, norms = np.asarray(record.rows["step"]), np.asarray(record.rows[which], dtype=np.float64)
+    kept = np.isfinite(norms)
+    order = np.argsort(steps[kept], kind="stable")
+    pieces = np.array_split(norms[kept][order], LOOKS) if kept.sum() >= LOOKS else []
+    return [float(np.quantile(piece, 0.99)) for piece in pieces]
 
 
 def _epsilon(folder: Path, config: RunConfig) -> dict[str, float | None]:
