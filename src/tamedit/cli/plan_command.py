@@ -59,14 +59,14 @@ def plan(
         )
     else:
         from tamedit.data.loading import load_split
+        from tamedit.runs.layout import private_layout
         from tamedit.runs.recipe import make_config
 
         assert source is not None
         series, split = load_split(source, private=True, **reading)
         config = make_config(series, source, window=window, privacy=privacy)
-        found = propose_for(
-            split.train, config.window, config.stride, privacy, minutes=minutes, cores=cores, begins=bool(init)
-        )
+        layout = private_layout(split.train, config.window, config.stride, privacy)
+        found = propose_for(layout, privacy, minutes=minutes, cores=cores, begins=bool(init))
     if as_json:
         typer.echo(found.model_dump_json())
         return
