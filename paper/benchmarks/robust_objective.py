@@ -36,7 +36,7 @@ from tamedit.data.series import Series
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.privacy.engine import Engine
 from tamedit.privacy.settings import Privacy
-from tamedit.runs.layout import private_windows
+from tamedit.runs.layout import private_layout
 from tamedit.runs.recipe import RunConfig, make_config
 from tamedit.streams import purpose_seed, step_generator
 from tamedit.training.optimizer import make_optimizer
@@ -117,7 +117,8 @@ def examples_of(series: Series, config: RunConfig, objective: Objective) -> Exam
     scaling = replace(scaling, floor=scaling.floor if objective.floor else none, relative_floor=relative)
     limit = config.examples.residual_limit if objective.limit else None
     seen = config.examples.model_copy(update={"residual_limit": limit})
-    windows = private_windows(network_covariates(series, config.calendar), config.window, config.stride, privacy)
+    known = network_covariates(series, config.calendar)
+    windows = private_layout(known, config.window, config.stride, privacy).windows
     return Examples(windows, config.masks, scaling, seen, config.seed)
 
 

@@ -1,13 +1,17 @@
-"""Numbers as people read them."""
+"""Numbers and tables as people read them: the one place that formats a number or prints a table."""
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+NOTHING = "–"  # where there is no number
+NAME = 24  # letters of a name, the first cell of a row, that stand in one piece
 
 
 def significant(value: float | None, digits: int = 3) -> str:
     """1,234, 0.123, 1.2e-07; a dash for what does not exist."""
     if value is None or not math.isfinite(value):
-        return "–"
+        return NOTHING
     if value == 0:
         return "0"
     size = math.floor(math.log10(abs(value)))
@@ -18,7 +22,7 @@ def significant(value: float | None, digits: int = 3) -> str:
 
 def percent(share: float | None, digits: int = 1) -> str:
     """A share without its sign: the column's head names it."""
-    return "–" if share is None or not math.isfinite(share) else f"{100 * share:.{digits}f}"
+    return NOTHING if share is None or not math.isfinite(share) else f"{100 * share:.{digits}f}"
 
 
 def whole_percent(share: float) -> str:
@@ -31,8 +35,73 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
+def epsilon(value: float | None) -> str:
+    """ε for reading, rounded *up* to three significant digits: 1.84, 54,500, 1.18e+07."""
+    if value is None or not math.isfinite(value):
+        return "∞"
+    if value <= 0.0:
+        return "0"
+    digits = 10.0 ** (math.floor(math.log10(value)) - 2)
+    rounded = math.ceil(value / digits - 1e-9) * digits
+    return f"{rounded:,.0f}" if 1e3 <= rounded < 1e6 else f"{rounded:.3g}"
+
+
+def score(value: float | None, half: float | None = None, *, as_percent: bool = False) -> str:
+    """A metric, 0.1234, 1.2e-05 or 12.3%; with half of its interval, 0.1234 ± 0.0011 or 12.3 ± 0.4 %."""
+    if value is None:
+        return NOTHING
+    if half is None:
+        return f"{value:.1%}" if as_percent else _decimals(value, 1e-3)
+    if as_percent:
+        return f"{100 * value:.1f} ± {100 * half:.1f} %"
+    return f"{_decimals(value, 1e-3)} ± {_decimals(half, 1e-4)}"
+
+
+def _decimals(value: float, least: float) -> str:
+    """Four decimals, or powers of ten for what is smaller than `least`."""
+    return f"{value:.1e}" if 0 < abs(value) < least else f"{value:.4f}"
+
+
 def deep(tree: Any, *keys: str) -> Any:
     """A value deep in a tree of dictionaries; None where a level is missing."""
     for key in keys:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree
+
+
+def best(text: str) -> Any:
+    """A cell of a table that stands out."""
+    from rich.text import Text
+
+    return Text(text, style="bold")
+
+
+def print_table(
+    title: str, heads: Sequence[str], rows: Iterable[Sequence[Any]], words: Iterable[int] | None = (0,)
+) -> None:
+    """A table on the terminal. Columns of `words` stand left, others right. Where the terminal is too narrow, cells are folded.
+
+    A number is shown with three significant digits, a whole number as it is, None as a dash; a text is taken as it stands.
+    Without `words` a column is one of words if it holds nothing but text.
+    """
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = list(rows)
+    if words is None:
+        words = [at for at in range(len(heads)) if all(isinstance(row[at], str) for row in cells)]
+    made, left = Table(title=escape(title), title_justify="left", show_header=any(heads)), set(words)
+    for at, head in enumerate(heads):
+        whole = min(max((len(_plain(row[at])) for row in cells), default=0), NAME) if at == 0 else None
+        made.add_column(escape(head), justify="left" if at in left else "right", overflow="fold", min_width=whole)
+    for row in cells:
+        made.add_row(*(one if isinstance(one, Text) else Text(_plain(one)) for one in row))
+    Console().print(made)
+
+
+def _plain(value: Any) -> str:
+    if value is None or isinstance(value, float):
+        return significant(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from tamedit.evaluation.intervals import bootstrap_weights
-from tamedit.evaluation.reliability import LEVELS, Curve, reachable, reliability
-from tamedit.report.findings import Findings
+from tamedit.evaluation.reliability import LEVELS, reachable, reliability
 from tamedit.report.performance import judged
 
 WINDOWS, STEPS, CHANNELS = 400, 25, 2
@@ -66,11 +65,3 @@ def test_cells_without_truth_do_not_count_and_none_at_all_is_said() -> None:
     alone = reliability(drawn[:1], truth[:1], hidden[:1], bootstrap_weights(1, 10))
     assert set(alone.intervals) == {None}
     assert "one window" in judged("forecast", alone)
-
-
-def test_a_curve_agrees_with_the_scores(plain: Findings) -> None:
-    for (task, method), curve in plain.curves.items():
-        own = plain.evaluation.of(task, method).z
-        assert isinstance(curve, Curve)
-        assert curve.at(0.5) == (pytest.approx(own.coverage50), pytest.approx(own.intervals["coverage50"]))
-        assert curve.at(0.9) == (pytest.approx(own.coverage90), pytest.approx(own.intervals["coverage90"]))

@@ -13,6 +13,7 @@ from tamedit.data.loading import load_split
 from tamedit.data.series import Series, read
 from tamedit.evaluation.evaluate import evaluate
 from tamedit.evaluation.labels import LABELS
+from tamedit.evaluation.reliability import Curve
 from tamedit.figures.report_figures import embedded, profile, season, stretch
 from tamedit.formatting import percent, significant
 from tamedit.privacy.entries import read as read_ledger
@@ -219,3 +220,11 @@ def test_data_of_any_rhythm_is_drawn(step: str, rows: int, label: str) -> None:
 
 def test_without_a_season_there_is_no_profile() -> None:
     assert season(every("3D", 100)) is None
+
+
+def test_a_reliability_curve_agrees_with_the_scores(plain: Findings) -> None:
+    for (task, method), curve in plain.curves.items():
+        own = plain.evaluation.of(task, method).z
+        assert isinstance(curve, Curve)
+        assert curve.at(0.5) == (pytest.approx(own.coverage50), pytest.approx(own.intervals["coverage50"]))
+        assert curve.at(0.9) == (pytest.approx(own.coverage90), pytest.approx(own.intervals["coverage90"]))

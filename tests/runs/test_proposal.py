@@ -9,6 +9,7 @@ from tamedit.data.split import split_by_time
 from tamedit.errors import UserError
 from tamedit.privacy.accountant import Mechanism, epsilon
 from tamedit.privacy.settings import Privacy
+from tamedit.runs.layout import layout_of, private_layout
 from tamedit.runs.proposal import CELL_SECONDS, KEPT, propose, propose_for, recommended
 from tamedit.runs.recipe import make_config
 
@@ -39,9 +40,10 @@ def test_a_meter_is_drawn_several_times() -> None:
 def test_units_are_counted_on_the_layout() -> None:
     series = simulate(meters=5, hours=168 * 6, start="2023-01-02")
     privacy = Privacy(epsilon=8.0, unit="week")
-    found = propose_for(series, 168, 24, privacy, minutes=1)
+    found = propose_for(private_layout(series, 168, 24, privacy), privacy, minutes=1)
     assert found.examples == 5 * 6
-    assert propose_for(series, 168, 24, Privacy(epsilon=8.0, unit="series"), minutes=1).examples == 5
+    whole = Privacy(epsilon=8.0, unit="series")
+    assert propose_for(private_layout(series, 168, 24, whole), whole, minutes=1).examples == 5
 
 
 def test_what_the_user_gave_stays() -> None:
@@ -49,14 +51,14 @@ def test_what_the_user_gave_stays() -> None:
     train = split_by_time(series).train
     privacy = Privacy(epsilon=8.0, unit="week")
     config = make_config(series, "fleet", steps=30, privacy=privacy)
-    found = recommended(config, train, "laptop", steps=30)
+    found = recommended(config, layout_of(train, config), "laptop", steps=30)
     assert found.training.steps == 30
     assert found.training.batch_size != config.training.batch_size
     assert found.network.depth == 2
     sized = make_config(series, "fleet", size="tiny", privacy=privacy)
-    assert recommended(sized, train, "laptop", size="tiny").network == sized.network
+    assert recommended(sized, layout_of(train, sized), "laptop", size="tiny").network == sized.network
     drawn = make_config(series, "fleet", privacy=Privacy(epsilon=8.0, unit="series", draws=2))
-    assert recommended(drawn, train, "laptop").privacy == drawn.privacy
+    assert recommended(drawn, layout_of(train, drawn), "laptop").privacy == drawn.privacy
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,7 @@ def test_what_the_user_gave_stays() -> None:
 def test_other_runs_are_left_alone(privacy: Privacy | None) -> None:
     series = simulate(meters=5, hours=168 * 6)
     config = make_config(series, "fleet", privacy=privacy)
-    assert recommended(config, split_by_time(series).train, "laptop") == config
+    assert recommended(config, layout_of(split_by_time(series).train, config), "laptop") == config
 
 
 def test_bounds_of_every_block_keep_the_size_that_they_were_made_for() -> None:
@@ -73,7 +75,7 @@ def test_bounds_of_every_block_keep_the_size_that_they_were_made_for() -> None:
     config = make_config(series, "fleet", privacy=Privacy(epsilon=8.0, unit="week"))
     bounds = config.network.bounds * (config.network.depth + 1)
     by_block = config.model_copy(update={"network": config.network.model_copy(update={"bounds": bounds})})
-    found = recommended(by_block, split_by_time(series).train, "laptop")
+    found = recommended(by_block, layout_of(split_by_time(series).train, by_block), "laptop")
     assert found.network == by_block.network
     assert found.training != by_block.training
 

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from tamedit.errors import UserError
+from tamedit.formatting import epsilon as shown
+from tamedit.formatting import print_table
 from tamedit.privacy.units import Neighbour
 
 
@@ -102,7 +104,7 @@ def check_numbers(sampling_rate: float, steps: int, contributions: int, neighbou
 
 
 def _print_plan(result: dict[str, Any]) -> None:
-    from tamedit.privacy.statement import PROTECTS_NOBODY, shown
+    from tamedit.privacy.statement import PROTECTS_NOBODY
 
     headline = result["epsilon"]["headline"]
     typer.echo(
@@ -118,20 +120,14 @@ def _print_plan(result: dict[str, Any]) -> None:
 
 
 def _print_run(run: Path, result: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from tamedit.privacy.statement import shown
-
     typer.echo(result["statement"])
-    table = Table(title=f"What {run} spent, unit by unit")
-    for name in ("unit", "examples", "neighbour", "ε (PLD)", "ε (RDP)", "why"):
-        table.add_column(name, justify="right" if name.startswith(("ε", "ex")) else "left")
+    rows: list[list[Any]] = []
     for unit, row in result["units"].items():
         if row["epsilon"] is None:
-            table.add_row(unit, "–", "–", "–", "–", row["reason"])
+            rows.append([unit, None, None, None, None, row["reason"]])
         else:
             pld, rdp = row["epsilon"]["headline"], row["epsilon"]["rdp"]
-            beside = "–" if rdp is None else shown(rdp)
-            table.add_row(unit, str(row["contributions"]), row["neighbour"], shown(pld), beside, row["reason"])
-    Console().print(table)
+            beside = None if rdp is None else shown(rdp)
+            rows.append([unit, row["contributions"], row["neighbour"], shown(pld), beside, row["reason"]])
+    heads = ("unit", "examples", "neighbour", "ε (PLD)", "ε (RDP)", "why")
+    print_table(f"What {run} spent, unit by unit", heads, rows, words=(0, 2, 5))

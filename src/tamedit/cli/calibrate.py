@@ -8,6 +8,8 @@ import typer
 
 from tamedit.cli.account import check_numbers
 from tamedit.errors import UserError
+from tamedit.formatting import epsilon as shown
+from tamedit.formatting import print_table
 from tamedit.privacy.units import Neighbour
 
 NOISE = (0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0)
@@ -41,7 +43,9 @@ def calibrate(
     if epsilon is None or plot is not None:
         result["trade_off"] = trade_off(**setting)
     if plot is not None:
-        result["plot"] = str(_draw(plot, result["trade_off"], sampling_rate, delta))
+        from tamedit.figures.trade_off import draw
+
+        result["plot"] = str(draw(plot, result["trade_off"], sampling_rate, delta))
     if as_json:
         typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
     else:
@@ -78,46 +82,18 @@ def trade_off(
 
 
 def _print(result: dict[str, Any]) -> None:
-    from tamedit.privacy.statement import shown
-
     if "noise_multiplier" in result:
         typer.echo(
             f"σ = {result['noise_multiplier']:.4f} gives ε = {shown(result['epsilon']['headline'])} at δ = {result['delta']:g} "
             f"by {result['accountant']} after {result['steps']:,} steps"
         )
     else:
-        from rich.console import Console
-        from rich.table import Table
-
-        table = Table(title=f"ε at δ = {result['delta']:g}, sampling rate {result['sampling_rate']:g}")
-        table.add_column("σ", justify="right")
-        for value in result["trade_off"][0]["values"]:
-            table.add_column(f"{value['steps']:,} steps", justify="right")
-        for row in result["trade_off"]:
-            table.add_row(f"{row['noise_multiplier']:g}", *(shown(value["epsilon"]) for value in row["values"]))
-        Console().print(table)
+        title = f"ε at δ = {result['delta']:g}, sampling rate {result['sampling_rate']:g}"
+        heads = ["σ", *(f"{value['steps']:,} steps" for value in result["trade_off"][0]["values"])]
+        rows = [
+            [f"{row['noise_multiplier']:g}", *(shown(value["epsilon"]) for value in row["values"])]
+            for row in result["trade_off"]
+        ]
+        print_table(title, heads, rows, words=())
     if "plot" in result:
         typer.echo(f"Wrote {result['plot']}")
-
-
-def _draw(path: Path, rows: list[dict[str, Any]], sampling_rate: float, delta: float) -> Path:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from tamedit.files import write_with
-
-    figure, axes = plt.subplots(figsize=(6.0, 4.0), layout="constrained")
-    for index, value in enumerate(rows[0]["values"]):
-        noise = [row["noise_multiplier"] for row in rows]
-        axes.plot(
-            noise, [row["values"][index]["epsilon"] for row in rows], marker="o", label=f"{value['steps']:,} steps"
-        )
-    axes.set(xlabel="noise multiplier σ", ylabel="ε", xscale="log", yscale="log")
-    axes.set_title(f"sampling rate {sampling_rate:g}, δ = {delta:g}")
-    axes.axhline(8.0, color="grey", linewidth=0.8, linestyle="--")
-    axes.legend()
-    write_with(path, lambda temporary: figure.savefig(temporary, dpi=150))
-    plt.close(figure)
-    return path

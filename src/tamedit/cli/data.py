@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamedit.cli import options
+from tamedit.formatting import print_table, significant
 
 if TYPE_CHECKING:
     from tamedit.data.series import Series
@@ -40,7 +41,7 @@ def list_sources(as_json: Json = False) -> None:
         (str(row["name"]), "yes" if row["present"] else "no", row["description"], row["licence"], row["origin"])
         for row in rows
     ]
-    _print_table("Named data sets", columns, cells)
+    print_table("Named data sets", columns, cells, words=range(len(columns)))
 
 
 @app.command()
@@ -125,27 +126,24 @@ def _print_description(source: str, facts: dict[str, Any]) -> None:
     ]
     if facts["covariates"]:
         overview.append(("covariates", ", ".join(facts["covariates"])))
-    _print_table(source, ("", ""), overview)
+    print_table(source, ("", ""), overview, words=(0, 1))
     cells = [
         (
             channel["name"],
-            *(f"{channel[key]:.4g}" for key in ("minimum", "median", "maximum")),
+            *(significant(channel[key], 4) for key in ("minimum", "median", "maximum")),
             f"{channel['missing_share']:.1%}",
             channel["plot"],
         )
         for channel in facts["channels"]
     ]
-    _print_table(
-        "Channels",
-        ("name", "minimum", "median", "maximum", "missing", "first meter" if facts["panel"] else "over time"),
-        cells,
-    )
+    heads = ("name", "minimum", "median", "maximum", "missing", "first meter" if facts["panel"] else "over time")
+    print_table("Channels", heads, cells, words=(0, 5))
     if facts["panel"] is not None:
         rows = [
-            (name, *(f"{numbers[key]:.4g}" for key in ("minimum", "median", "maximum")))
+            (name, *(significant(numbers[key], 4) for key in ("minimum", "median", "maximum")))
             for name, numbers in facts["panel"].items()
         ]
-        _print_table("Over the meters", ("of a meter", "minimum", "median", "maximum"), rows)
+        print_table("Over the meters", ("of a meter", "minimum", "median", "maximum"), rows)
     for note in facts["notes"]:
         typer.echo(f"· {note}")
 
@@ -155,18 +153,6 @@ def _spoken_gaps(gaps: dict[str, Any]) -> str:
         return "none"
     meter = f" (meter {gaps['longest_meter']})" if gaps["longest_meter"] else ""
     return f"{gaps['count']:,}, the longest of {gaps['longest']:,} steps from {gaps['longest_from']}{meter}"
-
-
-def _print_table(title: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", show_header=any(columns))
-    for position, column in enumerate(columns):
-        table.add_column(column, overflow="fold", no_wrap=position == 0)
-    for row in rows:
-        table.add_row(*(str(cell) for cell in row))
-    Console().print(table, markup=False)
 
 
 def _check_ending(out: Path) -> None:

@@ -28,6 +28,7 @@ from tamedit.privacy.entries import FILE_NAME as LEDGER
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.artifact import SPECIFICATION, WEIGHTS
 from tamedit.runs.folder import CHECKPOINT, NOT_PRIVATE, READING, RUN, DataFacts
+from tamedit.runs.layout import layout_of
 from tamedit.runs.proposal import recommended
 from tamedit.runs.recipe import make_config
 from tamedit.tasks.model import Model
@@ -82,14 +83,15 @@ def run_demo(out: Path, scale: str, seed: int, non_negative: bool = True) -> lis
         seed=seed,
         privacy=privacy,
     )
-    config = recommended(config, split.train, scale, MINUTES)  # type: ignore[arg-type]
+    layout = layout_of(split.train, config)
+    config = recommended(config, layout, scale, MINUTES)  # type: ignore[arg-type]
     typer.echo(
         f"2/5  Training privately on the first 70 %: at most {config.training.steps} steps, "
         f"ε = {EPSILON:g} for each week of a home."
     )
     facts = DataFacts(non_negative=non_negative, typical_level=AVERAGE_HOME, typical_scale=AVERAGE_HOME)
     with RunProgress() as progress:
-        outcome = train(split, config, out, facts=facts, progress=progress)
+        outcome = train(split, config, out, facts=facts, progress=progress, layout=layout)
     if not outcome.finished:
         raise Stopped(f"stopped at step {outcome.step} of {config.training.steps}; the demo begins anew next time.")
     model = Model.load(out)

@@ -8,6 +8,7 @@ import typer
 
 from tamedit.cli import options
 from tamedit.errors import UserError
+from tamedit.formatting import deep, print_table
 
 PUBLIC = "With --bounds"
 
@@ -69,8 +70,6 @@ def diagnose(
 
 def measure(run: Path, public: bool, anyway: bool, as_json: bool) -> None:
     """`--bounds`: the reference magnitudes of a run, in a file that `train --reference` reads."""
-    from rich.console import Console
-
     from tamedit.diagnostics.magnitudes import measure_run
     from tamedit.files import write_text
     from tamedit.runs.folder import NOT_PRIVATE
@@ -84,74 +83,45 @@ def measure(run: Path, public: bool, anyway: bool, as_json: bool) -> None:
         symbols = {"condition": "‖c‖", "scale": "|γ|", "shift": "|β|", "gate": "|α|"}
         rows = [[symbols[name], *own.values()] for name, own in reference.quantiles.items()]
         title = f"magnitudes without bounds; p{100 * reference.quantile:.0f} is the reference"
-        Console().print(table(title, ["", *("max" if one == "p100" else one for one in columns)], rows))
+        print_table(title, ["", *("max" if one == "p100" else one for one in columns)], rows)
     options.wrote([place], as_json, **(found if as_json else {}))
 
 
 def show(found: dict[str, Any]) -> None:
     """Three tables: tails, clipping, step times."""
-    from rich.console import Console
-
-    console, runs = Console(), found["runs"]
+    runs = found["runs"]
     names = [[run["label"], run["arm"]] for run in runs]
     for share in ("p95", "p99"):
         tails = [
-            [*name, *(_at(run, "norms", which, share) for which in ("other", "cond", "total"))]
-            + [_at(run, "rho", which, share) for which in ("emp", "cond")]
+            [*name, *(deep(run, "norms", which, share) for which in ("other", "cond", "total"))]
+            + [deep(run, "rho", which, share) for which in ("emp", "cond")]
             for name, run in zip(names, runs, strict=True)
         ]
-        console.print(
-            table(f"gradient norms, {share}", ["run", "arm", "S_other", "S_cond", "S_total", "ρ_emp", "ρ_cond"], tails)
-        )
+        heads = ["run", "arm", "S_other", "S_cond", "S_total", "ρ_emp", "ρ_cond"]
+        print_table(f"gradient norms, {share}", heads, tails, words=(0, 1))
     counts = [
         [*name, run["steps"], run["examples"], run["not_finite"]]
-        + [_at(run, "norms", which, "hill") for which in ("other", "cond", "total")]
+        + [deep(run, "norms", which, "hill") for which in ("other", "cond", "total")]
         for name, run in zip(names, runs, strict=True)
     ]
     heads = ["run", "arm", "steps", "examples", "not finite", "other", "cond", "total"]
-    console.print(table("recorded, and Hill's tail index of the norms (small: heavy)", heads, counts))
+    print_table("recorded, and Hill's tail index of the norms (small: heavy)", heads, counts, words=(0, 1))
     statistics = ("p_clip", "mean", "p10", "p50", "p90", "p99")
-    clips = [[*name, *(_at(run, "clipping", one) for one in statistics)] for name, run in zip(names, runs, strict=True)]
+    clips = [
+        [*name, *(deep(run, "clipping", one) for one in statistics)] for name, run in zip(names, runs, strict=True)
+    ]
     heads = ["run", "arm", "p_clip", "η mean", "η p10", "η p50", "η p90", "η p99"]
-    console.print(table("clipping", heads, clips))
+    print_table("clipping", heads, clips, words=(0, 1))
     times = [
         [
             *name,
-            *(_at(run, "time", one) for one in ("mean", "p50", "p90")),
-            *(_at(run, "time_ratio", one) for one in ("mean", "p50")),
+            *(deep(run, "time", one) for one in ("mean", "p50", "p90")),
+            *(deep(run, "time_ratio", one) for one in ("mean", "p50")),
         ]
         for name, run in zip(names, runs, strict=True)
     ]
-    console.print(table("seconds a step", ["run", "arm", "mean", "p50", "p90", "mean / Non-DP", "p50 / Non-DP"], times))
+    heads = ["run", "arm", "mean", "p50", "p90", "mean / Non-DP", "p50 / Non-DP"]
+    print_table("seconds a step", heads, times, words=(0, 1))
     for note in found["notes"]:
         typer.echo(f"note: {note}")
     typer.echo(found["statement"])
-
-
-def table(title: str, heads: list[str], rows: list[list[Any]]) -> Any:
-    """A table with text left and numbers right; a dash where there is no number."""
-    from rich.table import Table
-
-    made = Table(title=title, title_justify="left")
-    for at, head in enumerate(heads):
-        text = all(isinstance(row[at], str) for row in rows)
-        made.add_column(head, justify="left" if text else "right", no_wrap=not text, overflow="fold")
-    for row in rows:
-        made.add_row(*(_cell(value) for value in row))
-    return made
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:.3f}" if 0.01 <= abs(value) < 1000 or value == 0 else f"{value:.3g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _at(run: dict[str, Any], *keys: str) -> Any:
-    """A number deep in a run's summary; None where a level is missing."""
-    value: Any = run
-    for key in keys:
-        value = None if value is None else value[key]
-    return value

@@ -1,6 +1,7 @@
 """`tamedit evaluate`: a run's model on its test split, beside the free baselines."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 from tamedit.cli import options
 from tamedit.errors import UserError
 from tamedit.evaluation.labels import LABELS
+from tamedit.formatting import best, print_table, score
 
 GUESSES = {
     "linear_interpolation": "line",
@@ -22,21 +24,17 @@ PERCENT = {"point_MAPE", "MAPE_left_out", "WAPE", "coverage50", "coverage90"}
 
 def show(evaluation: Any) -> None:
     """A table a person can read: z-units, best of each column in bold."""
-    from rich.console import Console
-    from rich.table import Table
-
+    heads = ("method", "RMSE", "MAE", "CRPS", "in 50 %", "in 90 %")
     for task in ("imputation", "forecast"):
-        table = Table(title=f"{_what(evaluation, task)}, {evaluation.windows} test windows, z-units")
-        for column in ("method", "RMSE", "MAE", "CRPS", "in 50 %", "in 90 %"):
-            table.add_column(column, justify="left" if column == "method" else "right", no_wrap=True)
         rows = [row for row in evaluation.rows if row.task == task]
         scores = {name: [getattr(row.z, name) for row in rows] for name in ("rmse", "mae", "crps")}
-        best = {name: min((one for one in column if one is not None), default=None) for name, column in scores.items()}
+        least = {name: min((one for one in column if one is not None), default=None) for name, column in scores.items()}
+        cells = []
         for row in rows:
-            numbers = [_cell(getattr(row.z, name), best[name]) for name in best]
-            bands = ["–" if band is None else f"{band:.0%}" for band in (row.z.coverage50, row.z.coverage90)]
-            table.add_row(LABELS[row.method], *numbers, *bands)
-        Console().print(table)
+            numbers = [_cell(getattr(row.z, name), least[name]) for name in least]
+            bands = [None if band is None else f"{band:.0%}" for band in (row.z.coverage50, row.z.coverage90)]
+            cells.append([LABELS[row.method], *numbers, *bands])
+        print_table(f"{_what(evaluation, task)}, {evaluation.windows} test windows, z-units", heads, cells)
         typer.echo(_ahead(evaluation, task))
 
 
@@ -53,59 +51,48 @@ def _ahead(evaluation: Any, task: str) -> str:
 
 def show_all(evaluation: Any) -> None:
     """Every metric, a line each: the model's with its interval, the free probabilistic guess's, the best free guess's."""
-    from rich.console import Console
-    from rich.table import Table
-
     from tamedit.evaluation.metrics import METRICS
 
+    heads = ("metric", "model", "95 % interval", "free fill\n+ Gaussian", "best free\nguess")
     for task in ("imputation", "forecast"):
         rows = {row.method: row for row in evaluation.rows if row.task == task}
         for unit, name in (("z", "z-units"), ("original", "the data's units")):
-            table = Table(title=f"{_what(evaluation, task)}, {evaluation.windows} test windows, {name}")
-            for column in ("metric", "model", "95 % interval", "free fill\n+ Gaussian", "best free\nguess"):
-                table.add_column(column, justify="left" if column == "metric" else "right", no_wrap=True)
             scores = {method: getattr(row, unit) for method, row in rows.items()}
+            cells = []
             for metric in METRICS.values():
+                shown = partial(score, as_percent=metric.name in PERCENT)
                 own, ends = scores["model"][metric.name], scores["model"].intervals[metric.name]
                 free = {method: one[metric.name] for method, one in scores.items() if method in GUESSES}
                 known = {method: value for method, value in free.items() if value is not None}
                 chosen = None
                 if known and metric.best != "neither":
                     chosen = (min if metric.best == "least" else max)(known, key=lambda method: known[method])
-                interval = "–" if ends is None else " … ".join(shown(metric.name, end) for end in ends)
-                best = "–" if chosen is None else f"{shown(metric.name, known[chosen])} {GUESSES[chosen]}"
+                interval = None if ends is None else " … ".join(shown(end) for end in ends)
+                guess = None if chosen is None else f"{shown(known[chosen])} {GUESSES[chosen]}"
                 bar = scores["free_probabilistic"][metric.name]
                 if own is not None or bar is not None or known:
-                    table.add_row(
-                        metric.name, _cell(own, None, metric.name), interval, _cell(bar, None, metric.name), best
-                    )
-            Console().print(table)
+                    cells.append([metric.name, shown(own), interval, shown(bar), guess])
+            print_table(f"{_what(evaluation, task)}, {evaluation.windows} test windows, {name}", heads, cells)
 
 
 def show_protocol(result: Any) -> None:
     """Ours beside what others published for the same data and task."""
-    from rich.console import Console
-    from rich.table import Table
-
     from tamedit.evaluation.published import published
 
     sources: list[str] = []
     for task in dict.fromkeys(row.task for row in result.rows):
         rows = [row for row in result.rows if row.task == task]
-        table = Table(title=f"protocol {result.protocol}, {task}, {result.windows} test windows")
-        table.add_column("method", no_wrap=True)
-        for name in rows[0].values:
-            table.add_column(name, justify="right", no_wrap=True)
-        for row in rows:
-            table.add_row(
-                LABELS[row.method], *(_spread(value, row.intervals[name]) for name, value in row.values.items())
-            )
+        cells = [
+            [LABELS[row.method], *(_spread(value, row.intervals[name]) for name, value in row.values.items())]
+            for row in rows
+        ]
         for one in published(result.source or "", result.protocol):
             if one.task == task:
                 sources += [] if one.source in sources else [one.source]
-                numbers = [_cell(one.metrics.get(name), None) for name in rows[0].values]
-                table.add_row(f"{one.method} \\[{sources.index(one.source) + 1}]", *numbers)
-        Console().print(table)
+                numbers = [score(one.metrics.get(name)) for name in rows[0].values]
+                cells.append([f"{one.method} [{sources.index(one.source) + 1}]", *numbers])
+        title = f"protocol {result.protocol}, {task}, {result.windows} test windows"
+        print_table(title, ["method", *rows[0].values], cells)
     for number, source in enumerate(sources, 1):
         typer.echo(f"[{number}] published: {source}")
 
@@ -115,24 +102,13 @@ def _what(evaluation: Any, task: str) -> str:
     return f"{task}: {hidden}"
 
 
-def shown(name: str, value: float) -> str:
-    """A metric as a table has it."""
-    if name in PERCENT:
-        return f"{value:.1%}"
-    return f"{value:.1e}" if 0 < abs(value) < 1e-3 else f"{value:.4f}"
-
-
 def _spread(value: float | None, ends: tuple[float, float] | None) -> str:
     """A number and half its interval."""
-    if value is None or ends is None:
-        return _cell(value, None)
-    return f"{value:.4f} ± {(ends[1] - ends[0]) / 2:.4f}"
+    return score(value, None if ends is None else (ends[1] - ends[0]) / 2)
 
 
-def _cell(score: float | None, best: float | None, name: str = "") -> str:
-    if score is None:
-        return "–"
-    return f"[bold]{shown(name, score)}[/bold]" if score == best else shown(name, score)
+def _cell(value: float | None, least: float | None) -> Any:
+    return best(score(value)) if value is not None and value == least else score(value)
 
 
 def evaluate(
@@ -168,7 +144,7 @@ def evaluate(
         "resamples": resamples,
     }
     if len(runs) == 1:
-        result = score(runs[0], data, protocol, device, shared)
+        result = score_run(runs[0], data, protocol, device, shared)
         if as_json:
             typer.echo(json.dumps({"run": str(runs[0]), **result.to_dict()}, allow_nan=False))
             return
@@ -184,7 +160,9 @@ def evaluate(
         seeds = seeds_of(runs)
         if not as_json:
             shared["resamples"] = 0  # the table's intervals are those of the seeds
-        combined = over_runs({str(run): score(run, data, protocol, device, shared).to_dict() for run in runs}, seeds)
+        combined = over_runs(
+            {str(run): score_run(run, data, protocol, device, shared).to_dict() for run in runs}, seeds
+        )
         if as_json:
             typer.echo(json.dumps(combined, allow_nan=False))
             return
@@ -194,7 +172,7 @@ def evaluate(
     typer.echo(NOTE)
 
 
-def score(run: Path, data: str | None, protocol: str | None, device: str, shared: dict[str, Any]) -> Any:
+def score_run(run: Path, data: str | None, protocol: str | None, device: str, shared: dict[str, Any]) -> Any:
     """The scores of one run's model on its test split, or on that of other data."""
     from tamedit.data.loading import load_split
     from tamedit.evaluation.evaluate import evaluate as score_all

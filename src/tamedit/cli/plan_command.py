@@ -8,6 +8,7 @@ import typer
 
 from tamedit.cli import options
 from tamedit.errors import UserError
+from tamedit.formatting import print_table
 
 if TYPE_CHECKING:
     from tamedit.runs.proposal import Proposal
@@ -58,14 +59,14 @@ def plan(
         )
     else:
         from tamedit.data.loading import load_split
+        from tamedit.runs.layout import private_layout
         from tamedit.runs.recipe import make_config
 
         assert source is not None
         series, split = load_split(source, private=True, **reading)
         config = make_config(series, source, window=window, privacy=privacy)
-        found = propose_for(
-            split.train, config.window, config.stride, privacy, minutes=minutes, cores=cores, begins=bool(init)
-        )
+        layout = private_layout(split.train, config.window, config.stride, privacy)
+        found = propose_for(layout, privacy, minutes=minutes, cores=cores, begins=bool(init))
     if as_json:
         typer.echo(found.model_dump_json())
         return
@@ -91,16 +92,6 @@ def _check_init(init: str) -> None:
 
 def show(found: "Proposal", unit: str, command: str) -> None:
     """The proposal with its reasons, and the command that follows it."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(
-        title=f"(ε = {found.epsilon:g}, δ = {found.delta:g}) for a {unit}, {found.examples:,} examples",
-        title_justify="left",
-    )
-    table.add_column("what", no_wrap=True)
-    table.add_column("proposal", justify="right", no_wrap=True)
-    table.add_column("why")
     labels = {
         "size": "model size",
         "batch_size": "batch B",
@@ -113,13 +104,8 @@ def show(found: "Proposal", unit: str, command: str) -> None:
         "walk": "walk",
         "bounds": "bounds",
     }
-    for name, label in labels.items():
-        value = getattr(found, name)
-        table.add_row(
-            label,
-            f"{value:,.3g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value,
-            found.reasons[name],
-        )
-    Console().print(table)
+    rows = [(label, getattr(found, name), found.reasons[name]) for name, label in labels.items()]
+    title = f"(ε = {found.epsilon:g}, δ = {found.delta:g}) for a {unit}, {found.examples:,} examples"
+    print_table(title, ("what", "proposal", "why"), rows, words=(0, 2))
     typer.echo(f"about {found.minutes:.0f} minutes; every number may be overridden.")
     typer.echo(f"next: {command}")

@@ -10,7 +10,7 @@ from tamedit.errors import UserError
 
 if TYPE_CHECKING:
     from tamedit.runs.recipe import RunConfig
-    from tamedit.training.loop import Outcome
+    from tamedit.training.run import RunOutcome
 
 PRIVACY = "Privacy"
 
@@ -171,6 +171,7 @@ def train(
     from tamedit.model.zoo import tightened
     from tamedit.runs.config import Speed
     from tamedit.runs.folder import DataFacts, check_resumable
+    from tamedit.runs.layout import layout_of
     from tamedit.runs.proposal import recommended
     from tamedit.runs.provenance import Reference
     from tamedit.runs.recipe import REFERENCE, check_beginning, make_config
@@ -217,7 +218,8 @@ def train(
         start=None if initial is None else initial.start,
         private_bounds=private_bounds,
     )
-    config = recommended(config, split.train, scale, minutes, steps=steps, batch_size=batch_size, size=size)  # type: ignore[arg-type]
+    train_layout = layout_of(split.train, config)
+    config = recommended(config, train_layout, scale, minutes, steps=steps, batch_size=batch_size, size=size)  # type: ignore[arg-type]
     options.say_notes(series.notes, as_json)
     facts = DataFacts(
         reading=reading,
@@ -228,7 +230,17 @@ def train(
         upper=options.numbers("--upper", upper),
     )
     with RunProgress(quiet=as_json) as progress:
-        outcome = run(split, config, out, facts=facts, speed=speed, resume=resume, progress=progress, initial=initial)
+        outcome = run(
+            split,
+            config,
+            out,
+            facts=facts,
+            speed=speed,
+            resume=resume,
+            progress=progress,
+            initial=initial,
+            layout=train_layout,
+        )
     if not outcome.finished:
         raise options.Stopped(
             f"stopped at step {outcome.step} of {config.training.steps}; continue with the same command and --resume."
@@ -236,15 +248,15 @@ def train(
     _finish(out, config, outcome, as_json)
 
 
-def _finish(out: Path, config: "RunConfig", outcome: "Outcome", quiet: bool) -> None:
+def _finish(out: Path, config: "RunConfig", outcome: "RunOutcome", quiet: bool) -> None:
     """Say what was made and what it cost; and where a private run stands, without its clipping rate, which is not private."""
-    from tamedit.runs.artifact import SPECIFICATION, WEIGHTS, load_model
+    from tamedit.runs.artifact import SPECIFICATION, WEIGHTS
     from tamedit.runs.regime import regime_of_run
-    from tamedit.training.distributed import join_world
 
-    if not join_world().first:
+    statement = outcome.privacy
+    if statement is None:  # another process has the words
         return
-    statement, stands = load_model(out)[1].privacy, regime_of_run(out, config)
+    stands = regime_of_run(out, config)
     if not quiet:
         if outcome.step < config.training.steps:
             typer.echo(f"The budget ended at step {outcome.step} of {config.training.steps}.")

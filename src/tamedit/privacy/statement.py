@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tamedit.errors import UserError
+from tamedit.formatting import epsilon as shown
 from tamedit.privacy.accountant import Epsilon, Mechanism, check_delta
 from tamedit.privacy.entries import Record
 from tamedit.privacy.units import UNITS, Contribution
@@ -183,14 +184,3 @@ def epsilon_dict(epsilon: Epsilon) -> dict[str, Any]:
 def finite(value: float | None) -> float | None:
     """The number, or None when it is infinite: JSON knows no infinity."""
     return value if value is not None and math.isfinite(value) else None
-
-
-def shown(value: float | None) -> str:
-    """ε for reading, rounded *up* to three significant digits: 1.84, 54,500, 1.18e+07."""
-    if value is None or not math.isfinite(value):
-        return "∞"
-    if value <= 0.0:
-        return "0"
-    digits = 10.0 ** (math.floor(math.log10(value)) - 2)
-    rounded = math.ceil(value / digits - 1e-9) * digits
-    return f"{rounded:,.0f}" if 1e3 <= rounded < 1e6 else f"{rounded:.3g}"

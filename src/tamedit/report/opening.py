@@ -4,7 +4,8 @@ import math
 
 from tamedit.figures.report_figures import MOST_ROWS, PANELS, embedded, profile, season, shown_lines, stretch
 from tamedit.formatting import counted, deep, percent, significant
-from tamedit.privacy.statement import PROTECTS_NOBODY, UNIT_WORDS, shown
+from tamedit.formatting import epsilon as shown
+from tamedit.privacy.statement import PROTECTS_NOBODY, UNIT_WORDS
 from tamedit.report.findings import Findings
 from tamedit.report.page import Html, figure, head, join, listed, paragraph, table, tag
 from tamedit.report.performance import coverage_said, verdict

@@ -1,17 +1,79 @@
 """The examples of a private run, and how many of them each unit touches."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
+from tamedit.data.calendar import network_covariates
 from tamedit.data.series import Series
 from tamedit.errors import UserError
 from tamedit.privacy.settings import Privacy
 from tamedit.privacy.units import Contribution, Layout, contributions
-from tamedit.windows.cut import Windows, cut, cut_blocks
+from tamedit.runs.recipe import RunConfig
+from tamedit.windows.cut import Windows, cut, cut_blocks, with_readings
 
 CLOCK_CHANGES = (
     "days and weeks by the clock after it changes: units are 24 and 168 hours long and begin at the hour that was midnight at a "
     "meter's first reading, so a day by the clock may then lie in two of them"
 )
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateLayout:
+    """Computed once for a run: the proposal, the budget and training look at the same examples.
+
+    Units are counted on the layout with all examples, because it is private which ones were dropped for missing readings.
+    """
+
+    windows: Windows  # the examples with enough readings
+    stride: int
+    kind: str  # of layout: blocks or overlapping
+    unit: str
+    accounted: dict[str, Contribution]
+    refused: dict[str, str]  # units that cannot be accounted, and why
+
+    def contribution(self) -> Contribution:
+        """What the run's unit touches, or one sentence why that cannot be said."""
+        if self.unit not in self.accounted:
+            other = f"The unit {self.unit!r} cannot be accounted here; choose {', '.join(self.accounted)}."
+            raise UserError(self.refused.get(self.unit, other))
+        return self.accounted[self.unit]
+
+    def examples(self, config: RunConfig) -> Windows:
+        """The examples with all that the network sees of them, a crop of each if the run says so."""
+        found = replace(self.windows, series=network_covariates(self.windows.series, config.calendar))
+        return found if config.crop is None else replace(found, length=config.crop)
+
+    def check(self, train: Series, config: RunConfig) -> None:
+        """The layout of other examples would be accounted wrongly: that is a mistake of the program."""
+        made, privacy = (self.windows.length, self.stride, self.kind, self.unit), config.privacy
+        wanted = privacy and (config.window, config.stride, privacy.layout, privacy.unit)
+        if self.windows.series is not train or made != wanted:
+            raise ValueError("this layout was made for another run")
+
+
+def layout_of(train: Series, config: RunConfig) -> PrivateLayout | None:
+    """The layout of a private run on this training part; None without privacy."""
+    privacy = config.privacy
+    return None if privacy is None else private_layout(train, config.window, config.stride, privacy)
+
+
+def private_layout(series: Series, length: int, stride: int, privacy: Privacy) -> PrivateLayout:
+    """The layout of the training part `series`, from windows of `length` rows."""
+    check_length(series, "training", length)
+    every = _every_example(series, length, stride, privacy)
+    accounted, refused = _account_units(every, stride, privacy)
+    return PrivateLayout(with_readings(every), stride, privacy.layout, privacy.unit, accounted, refused)
+
+
+def check_length(part: Series, name: str, window: int) -> None:
+    """One sentence if no meter of a part of the split is as long as a window."""
+    longest = int(part.lengths.max(initial=0))
+    if longest < window:
+        raise UserError(
+            f"The {name} part has {longest} rows at most and a window needs {window}; give a longer series or a shorter "
+            "window (--window)."
+        )
 
 
 def rows_of_unit(series: Series, unit: str) -> int | None:
@@ -38,23 +100,22 @@ def clock_changes(series: Series) -> bool:
     return bool(np.any(apart != apart[0]))
 
 
-def private_windows(series: Series, length: int, stride: int, privacy: Privacy, least_present: float = 0.5) -> Windows:
-    """The examples of a private run: blocks that hold whole units where they can, or the paper's overlapping windows."""
+def _every_example(series: Series, length: int, stride: int, privacy: Privacy) -> Windows:
+    """Blocks that hold whole units where they can, or the paper's overlapping windows; with readings or without."""
     if privacy.layout == "overlapping":
-        return cut(series, length, stride, least_present)
+        return cut(series, length, stride, 0.0)
     if privacy.unit == "series":
-        return cut_blocks(series, length, None, least_present=least_present)
+        return cut_blocks(series, length, None, least_present=0.0)
     unit_rows = rows_of_unit(series, privacy.unit)
     if unit_rows is None:
-        return cut_blocks(series, length, length, least_present=least_present)
+        return cut_blocks(series, length, length, least_present=0.0)
     block = max(unit_rows, -(-length // unit_rows) * unit_rows)  # whole units, at least a window
-    return cut_blocks(series, length, block, align=unit_rows, phase=week_phase(series), least_present=least_present)
+    return cut_blocks(series, length, block, align=unit_rows, phase=week_phase(series), least_present=0.0)
 
 
-def account_units(
-    windows: Windows, series: Series, stride: int, privacy: Privacy
-) -> tuple[dict[str, Contribution], dict[str, str]]:
+def _account_units(windows: Windows, stride: int, privacy: Privacy) -> tuple[dict[str, Contribution], dict[str, str]]:
     """How many examples each unit touches, and which units cannot be accounted."""
+    series = windows.series
     day = rows_of_unit(series, "day")
     blocks = privacy.layout == "blocks"
     return contributions(
@@ -70,14 +131,6 @@ def account_units(
             reach=series.reach,
         )
     )
-
-
-def chosen_contribution(unit: str, accounted: dict[str, Contribution], refused: dict[str, str]) -> Contribution:
-    if unit not in accounted:
-        raise UserError(
-            refused.get(unit, f"The unit {unit!r} cannot be accounted here; choose {', '.join(accounted)}.")
-        )
-    return accounted[unit]
 
 
 def whole_examples(windows: Windows) -> np.ndarray:

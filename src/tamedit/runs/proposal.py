@@ -14,14 +14,13 @@ import math
 
 from pydantic import BaseModel, ConfigDict
 
-from tamedit.data.series import Series
 from tamedit.errors import UserError
 from tamedit.model.zoo import SIZES, NetworkConfig, Tightness
 from tamedit.privacy.plan import calibrate
 from tamedit.privacy.settings import Privacy
 from tamedit.privacy.units import Neighbour
 from tamedit.runs.config import TrainingConfig
-from tamedit.runs.layout import account_units, chosen_contribution, private_windows, rows_of_unit
+from tamedit.runs.layout import PrivateLayout, rows_of_unit
 from tamedit.runs.recipe import RunConfig, Scale
 from tamedit.runs.regime import Regime, parameter_count, regime
 
@@ -160,18 +159,21 @@ def _regime(length: int, noise_multiplier: float, steps: int, batch: int) -> Reg
     return regime(parameter_count(network), network.width, noise_multiplier, training)
 
 
-def recommended(config: RunConfig, train: Series, scale: Scale, minutes: float = MINUTES, **given: object) -> RunConfig:
+def recommended(
+    config: RunConfig, layout: PrivateLayout | None, scale: Scale, minutes: float = MINUTES, **given: object
+) -> RunConfig:
     """The configuration with the proposal for everything that the user has not `given` (steps, batch_size, size: else None).
 
-    For private runs with a budget, in blocks, at scale `laptop`; any other configuration comes back as it is.
+    For private runs with a budget, in blocks, at scale `laptop`; any other configuration comes back as it is. `layout` is that
+    of the training part; a run without privacy has none.
     """
     privacy = config.privacy
-    if privacy is None or privacy.epsilon is None or privacy.noise_multiplier is not None:
+    if privacy is None or layout is None or privacy.epsilon is None or privacy.noise_multiplier is not None:
         return config
     if scale != "laptop" or privacy.layout != "blocks":
         return config
     begins = config.start is not None
-    found = propose_for(train, config.window, config.stride, privacy, minutes=minutes, begins=begins)
+    found = propose_for(layout, privacy, minutes=minutes, begins=begins)
     training = config.training.model_dump() | {
         name: value for name, value in found.training.items() if given.get(name) is None
     }
@@ -188,9 +190,7 @@ def recommended(config: RunConfig, train: Series, scale: Scale, minutes: float =
 
 
 def propose_for(
-    series: Series,
-    window: int,
-    stride: int,
+    layout: PrivateLayout,
     privacy: Privacy,
     *,
     minutes: float = MINUTES,
@@ -199,13 +199,12 @@ def propose_for(
 ) -> Proposal:
     """The plan for the training part of a series: N and k are counted on its public layout."""
     assert privacy.epsilon is not None
-    windows = private_windows(series, window, stride, privacy)
-    layout = private_windows(series, window, stride, privacy, least_present=0.0)
-    counted, refused = account_units(layout, series, stride, privacy)
-    touched = chosen_contribution(privacy.unit, counted, refused)
+    windows, touched = layout.windows, layout.contribution()
     if len(windows) < 2:
         rows = windows.length if windows.spans is None else int(windows.spans[0])
-        whole = f"whole {privacy.unit}" if rows == rows_of_unit(series, privacy.unit) else f"block of {rows} rows"
+        whole = (
+            f"whole {privacy.unit}" if rows == rows_of_unit(windows.series, privacy.unit) else f"block of {rows} rows"
+        )
         raise UserError(
             f"The training part holds {len(windows)} {whole} with readings and private training needs at least 2; give more "
             "data, or a smaller unit (--unit)."
@@ -215,7 +214,7 @@ def propose_for(
         privacy.epsilon,
         privacy.delta,
         unit=privacy.unit,
-        length=window,
+        length=windows.length,
         contributions=touched.k,
         neighbour=touched.neighbour,
         minutes=minutes,

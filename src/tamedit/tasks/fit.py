@@ -21,6 +21,7 @@ from tamedit.model.zoo import tightened
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.config import Speed
 from tamedit.runs.folder import DataFacts, check_resumable
+from tamedit.runs.layout import layout_of
 from tamedit.runs.proposal import MINUTES, recommended
 from tamedit.runs.recipe import REFERENCE, RunConfig, Scale, Tightness, check_beginning, check_choices, make_config
 from tamedit.runs.start import Initial, load_initial_run
@@ -130,7 +131,8 @@ def fit(
             private_bounds=private_bounds,
         )
         allowed = MINUTES if minutes is None else minutes
-        config = recommended(config, split.train, scale, allowed, steps=steps, batch_size=batch_size, size=size)
+        layout = layout_of(split.train, config)
+        config = recommended(config, layout, scale, allowed, steps=steps, batch_size=batch_size, size=size)
         facts = DataFacts(
             reading=reading,
             non_negative=non_negative,
@@ -140,7 +142,15 @@ def fit(
             upper=upper,
         )
         outcome = train(
-            split, config, place, facts=facts, speed=speed, resume=resume, progress=progress, initial=initial
+            split,
+            config,
+            place,
+            facts=facts,
+            speed=speed,
+            resume=resume,
+            progress=progress,
+            initial=initial,
+            layout=layout,
         )
         if not outcome.finished:
             if folder is None:

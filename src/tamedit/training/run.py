@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -17,13 +18,12 @@ from tamedit.data.split import Split
 from tamedit.errors import UserError
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.tuning import folded, prepare, trained
-from tamedit.privacy.settings import Privacy
 from tamedit.privacy.statement import Statement
 from tamedit.privacy.statistics import RELEASES
 from tamedit.runs.artifact import ModelSpec, save_model
 from tamedit.runs.config import Speed
 from tamedit.runs.folder import CHECKPOINT, NOT_PRIVATE, DataFacts, claimed, recognised
-from tamedit.runs.layout import CLOCK_CHANGES, clock_changes, private_windows
+from tamedit.runs.layout import CLOCK_CHANGES, PrivateLayout, check_length, clock_changes, layout_of
 from tamedit.runs.recipe import RunConfig
 from tamedit.runs.start import Initial, check_fits
 from tamedit.streams import purpose_seed
@@ -42,6 +42,14 @@ from tamedit.windows.cut import Windows, cut
 from tamedit.windows.examples import Examples
 from tamedit.windows.masks import without_reconstruction
 
+
+@dataclass
+class RunOutcome(Outcome):
+    """What a call of `train` did."""
+
+    privacy: dict[str, Any] | None = None  # the statement of a finished run, in the first process
+
+
 Watch = Callable[[int, torch.nn.Module, Examples], None]  # looks at a step's network; must change nothing
 
 
@@ -55,17 +63,22 @@ def train(
     resume: bool = False,
     progress: Progress | None = None,
     initial: Initial | None = None,
+    layout: PrivateLayout | None = None,
     watch: Watch | None = None,
-) -> Outcome:
+) -> RunOutcome:
     """Train, or continue, and leave a model in `folder` when the last step is done. `initial`: the model of `config.start`.
 
-    `watch` is called after every step with the step, the network and the training examples. What it sees is not private.
+    `layout` is that of the training part, if the caller of a private run has made it already. `watch` is called after every
+    step with the step, the network and the training examples. What it sees is not private.
     """
     speed, folder, facts, world = speed or Speed(), Path(folder), facts or DataFacts(), join_world()
     if speed.threads:
         torch.set_num_threads(speed.threads)
     device, private = choose_device(speed.device), config.privacy is not None
-    windows = _windows(split.train, "training", config, config.privacy)
+    layout = layout_of(split.train, config) if layout is None else layout
+    if layout is not None:
+        layout.check(split.train, config)
+    windows = _windows(split.train, "training", config) if layout is None else layout.examples(config)
     scaling = make_scaling(config, facts, split.train)
     validate = None if private else _validation(split, config, scaling)
     refuse_noise(config, len(windows))
@@ -92,8 +105,8 @@ def train(
         if private and world.first:
             check_ledger(folder, trainer.step)
         budget = None
-        if private:
-            budget = stack.enter_context(_budget(windows, config, facts, folder, world, scaling))
+        if layout is not None:
+            budget = stack.enter_context(_budget(layout, config, facts, folder, world, scaling))
             if wants_private_units(config, facts):
                 scaling = private_scaling(config, facts, windows, budget, folder, scaling)
         seed = stream_seed(config.privacy, config.seed, world) if config.privacy else config.seed
@@ -106,11 +119,14 @@ def train(
         if watch is not None and world.first:
             trainer.watch = partial(_watched, watch, network, examples)
         outcome = _run(trainer, network, examples, config, budget, world, recorder)
+        made = RunOutcome(outcome.step, outcome.finished, outcome.seconds)
         if outcome.finished and world.first:
             said = Statement.of(budget.ledger.record) if budget and budget.ledger else Statement.without_privacy()
-            save_model(folder, describe(config, facts, split.train, scaling, said), folded(trainer.weights()))
+            spec = describe(config, facts, split.train, scaling, said)
+            save_model(folder, spec, folded(trainer.weights()))
+            made.privacy = spec.privacy
     world.wait()
-    return outcome
+    return made
 
 
 def _watched(watch: Watch, network: torch.nn.Module, examples: Examples, step: int) -> None:
@@ -153,18 +169,10 @@ def _recorder(folder: Path, network: DiffusionTransformer, config: RunConfig, sp
     return Recorder(folder / NOT_PRIVATE, names, every=every, clip=privacy.clip, clipping=privacy.clipping)
 
 
-def _windows(part: Series, name: str, config: RunConfig, private: Privacy | None = None) -> Windows:
+def _windows(part: Series, name: str, config: RunConfig) -> Windows:
     """Windows of one part of the split; the sentence about a short one says which part it is."""
-    longest = int(part.lengths.max(initial=0))
-    if longest < config.window:
-        raise UserError(
-            f"The {name} part has {longest} rows at most and a window needs {config.window}; give a longer series or a shorter "
-            "window (--window)."
-        )
+    check_length(part, name, config.window)
     series = network_covariates(part, config.calendar)
-    if private is not None:
-        found = private_windows(series, config.window, config.stride, private)
-        return found if config.crop is None else replace(found, length=config.crop)
     try:
         return cut(series, config.window, config.stride)
     except UserError as error:
@@ -180,16 +188,16 @@ def _validation(split: Split, config: RunConfig, scaling: Scaling) -> Callable[[
 
 
 def _budget(
-    windows: Windows, config: RunConfig, facts: DataFacts, folder: Path, world: World, scaling: Scaling
+    layout: PrivateLayout, config: RunConfig, facts: DataFacts, folder: Path, world: World, scaling: Scaling
 ) -> AbstractContextManager[Budget]:
     """The open ledger of a private run, which knows what the guarantee will not cover."""
     estimated = wants_private_units(config, facts)
     warning = None if estimated else scaling.warning()
     before = [one.sentence for one in (config.start, config.reference) if one is not None]
-    clocks = [CLOCK_CHANGES] if clock_changes(windows.series) else []
+    clocks = [CLOCK_CHANGES] if clock_changes(layout.windows.series) else []
     not_covered = [LOGGED, *([warning.rstrip(".")] if warning else []), *before, *clocks]
     statistics = RELEASES * (estimated + (config.private_bounds is not None))
-    return open_budget(windows, config, folder, world=world, not_covered=not_covered, statistics=statistics)
+    return open_budget(layout, config, folder, world=world, not_covered=not_covered, statistics=statistics)
 
 
 def _run(

@@ -8,7 +8,7 @@ each an example, and windows are drawn inside of a block; then one day, one week
 guarantee for it can be had cheaply.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -107,6 +107,13 @@ def cut_blocks(
         )
     kept = _present(series, all_starts, all_spans, least_present)
     return Windows(series, all_starts[kept], length, all_spans[kept])
+
+
+def with_readings(windows: Windows, least_present: float = 0.5) -> Windows:
+    """The examples that have at least a share `least_present` of their cells."""
+    spans = np.full_like(windows.starts, windows.length) if windows.spans is None else windows.spans
+    kept = _present(windows.series, windows.starts, spans, least_present)
+    return replace(windows, starts=windows.starts[kept], spans=None if windows.spans is None else spans[kept])
 
 
 def _present(series: Series, starts: np.ndarray, spans: np.ndarray, least: float) -> np.ndarray:

@@ -25,7 +25,7 @@ from tamedit.privacy.entries import read as read_ledger
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.config import Speed
 from tamedit.runs.folder import CHECKPOINT, DataFacts
-from tamedit.runs.layout import CLOCK_CHANGES
+from tamedit.runs.layout import CLOCK_CHANGES, layout_of
 from tamedit.runs.provenance import Measured
 from tamedit.runs.recipe import make_config
 from tamedit.training import run as fitting
@@ -314,7 +314,9 @@ def test_windows_begin_at_every_hour(fleet: Series) -> None:
     assert plain.stride == 1
     week = make_config(fleet, "homes", window=168, privacy=Privacy(epsilon=8.0, unit="week"))
     assert (week.window, week.crop, week.network.length) == (168, 144, 168)
-    windows = fitting._windows(fleet, "training", week, week.privacy)
+    layout = layout_of(fleet, week)
+    assert layout is not None
+    windows = layout.examples(week)
     assert (windows.length, set(windows.spans)) == (144, {168})
     hours = set()
     for place in np.linspace(0, 1, 200, endpoint=False):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamedit.cli import options
+from tamedit.formatting import print_table
 
 if TYPE_CHECKING:
     from tamedit_paper.theory.of_run import RunTheory
@@ -64,26 +65,24 @@ def theory(
 
 def show(found: "RunTheory", recorded: dict[str, Any] | None) -> None:
     """Tables a person can read; one sentence where there is no finite bound."""
-    from rich.console import Console
-
-    from tamedit.cli.diagnose import table
-
-    console, theory = Console(), found.theory
+    theory = found.theory
     if found.sentence:
         typer.echo(found.sentence)
     else:
         rows = [[PARTS[name], entry.limit, entry.why] for name, entry in found.entries.items()]
-        console.print(table("entries of an example, model units", ["part", "at most", "because"], rows))
+        print_table("entries of an example, model units", ["part", "at most", "because"], rows, words=None)
         whole = [["S_aware", theory.sensitivity], ["layers in quadrature", theory.quadrature], ["C", theory.clip]]
-        console.print(table("the longest gradient", ["", "at most"], [*whole, ["ρ ≤ S_aware / C", theory.rho_bound]]))
+        print_table(
+            "the longest gradient", ["", "at most"], [*whole, ["ρ ≤ S_aware / C", theory.rho_bound]], words=None
+        )
         shares = [[name, value, value / theory.sensitivity] for name, value in theory.groups.items()]
-        console.print(table("groups: they add up to S_aware", ["group", "at most", "share"], shares))
-        console.print(table("S_aware = A₀ + Σ a M, and S_aware / S_ref = λ₀ + Σ λ r", *_constants(found)))
+        print_table("groups: they add up to S_aware", ["group", "at most", "share"], shares, words=None)
+        print_table("S_aware = A₀ + Σ a M, and S_aware / S_ref = λ₀ + Σ λ r", *_constants(found), words=None)
     if all(value < float("inf") for value in theory.block_jacobians):
         blocks = [[f"block {number}", value] for number, value in enumerate(theory.block_jacobians, 1)]
-        console.print(table("growth through a block", ["", "C_block"], blocks))
+        print_table("growth through a block", ["", "C_block"], blocks, words=None)
     if found.search is not None or recorded is not None:
-        console.print(table("beside it", ["largest gradient", "norm", "share of S_aware"], _beside(found, recorded)))
+        print_table("beside it", ["largest gradient", "norm", "share of S_aware"], _beside(found, recorded), words=None)
     if recorded is not None:
         lost = f" {recorded['not_finite']} gradients were not finite." if recorded["not_finite"] else ""
         typer.echo(f"The recorded gradient: {recorded['statement']}{lost}")

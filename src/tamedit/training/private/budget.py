@@ -16,10 +16,9 @@ from tamedit.privacy.ledger import Ledger, affordable_steps
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.settings import Privacy
 from tamedit.privacy.statistics import RELEASES, private_standardisation
-from tamedit.runs.layout import account_units, chosen_contribution, private_windows
+from tamedit.runs.layout import PrivateLayout
 from tamedit.runs.recipe import RunConfig
 from tamedit.training.distributed import World
-from tamedit.windows.cut import Windows
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,13 @@ def stream_seed(privacy: Privacy, seed: int, world: World) -> int:
 
 @contextmanager
 def open_budget(
-    windows: Windows, config: RunConfig, folder: Path, *, world: World, not_covered: Sequence[str], statistics: int = 0
+    layout: PrivateLayout,
+    config: RunConfig,
+    folder: Path,
+    *,
+    world: World,
+    not_covered: Sequence[str],
+    statistics: int = 0,
 ) -> Iterator[Budget]:
     """Open the ledger of the folder: a new segment, and with it a fresh stream of noise.
 
@@ -123,10 +128,7 @@ def open_budget(
     """
     privacy, training = config.privacy, config.training
     assert privacy is not None
-    # Which examples were dropped for missing readings is private: units are counted on the layout with all of them.
-    layout = private_windows(windows.series, config.window, config.stride, privacy, least_present=0.0)
-    accounted, refused = account_units(layout, windows.series, config.stride, privacy)
-    contribution = chosen_contribution(privacy.unit, accounted, refused)
+    windows, contribution = layout.windows, layout.contribution()
     besides = [Mechanism(1.0, privacy.statistics_noise, statistics)] if statistics else []
     plan = privacy.plan(len(windows), training.batch_size, training.steps, contribution, config.seed, besides)
     if not world.first:
@@ -134,5 +136,5 @@ def open_budget(
         return
     described = f"{config.source}: {len(windows.series)} rows, {len(windows.series.meters)} meters"
     facts = {"not_covered": list(not_covered)}
-    with Ledger.open(folder, plan, accounted, refused=refused, data=described, facts=facts) as ledger:
+    with Ledger.open(folder, plan, layout.accounted, refused=layout.refused, data=described, facts=facts) as ledger:
         yield Budget(plan, privacy, ledger, world)
