@@ -6,7 +6,7 @@ from typing import Any
 from tamedit.evaluation.metrics import METRICS
 from tamedit_paper.grid.cells import Cell
 from tamedit_paper.grid.measures import BASELINES, Runs
-from tamedit_paper.grid.recipes import effort_of
+from tamedit_paper.grid.recipes import effort_of, network_of, training_of
 from tamedit_paper.grid.results import NUMBERS_VERSION, Result
 
 QUANTILES = [0.0, 0.25, 0.5, 0.9, 0.99, 0.999]
@@ -48,9 +48,9 @@ def result(
         seed=seed,
         version=version,
         config={
-            "network": dict(effort.network),
-            "training": dict(effort.training),
-            "privacy": {"clip": parsed.clip} if private else None,
+            "network": network_of(parsed, "laptop"),
+            "training": training_of(parsed, "laptop"),
+            "privacy": {"clip": parsed.clip, "noise_multiplier": parsed.sigma or 1.0} if private else None,
         },
         evaluation={"windows": effort.windows, "samples": effort.samples, "tasks": tasks},
         gradients={

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from made_results import result
-from tamedit_paper.claims.page import FOLDER, NOTES, PAGE, latex_text, page_text, write_document
+from tamedit_paper.claims.page import FOLDER, NOTES, PAGE, latex_text, load_runs, page_text, write_document
 from tamedit_paper.claims.page_text import settings_text
 from tamedit_paper.grid.measures import Runs
 from tamedit_paper.grid.recipes import EFFORT
@@ -28,7 +28,7 @@ def test_the_page_has_every_table_figure_and_contradiction(whole: Runs) -> None:
         assert f"`{label}`" in text
     for note in CONTRADICTIONS:
         assert note.text in text
-    assert "## Why\n\nBecause.\n" in text
+    assert "## What was found\n\nBecause.\n" in text
     assert "49 of 49 cells have been run, 147 runs in all, at most 3 of a cell" in text
     assert "not yet run" not in text.partition("## Tables")[0].partition("| claim")[2]
     assert page_text(whole, "laptop", "Because.") == text
@@ -37,7 +37,7 @@ def test_the_page_has_every_table_figure_and_contradiction(whole: Runs) -> None:
 def test_the_page_without_any_result() -> None:
     text = page_text(Runs({}), "laptop", "")
     assert "0 of 49 cells have been run" in text
-    assert "## Why" not in text
+    assert "## What was found" not in text
     assert text.count("\nnot yet run\n") == len(FIGURES)
     assert re.search(r"Of \d+ claims: \d+ not yet run\.", text)
 
@@ -78,7 +78,7 @@ def test_the_committed_page_is_what_the_committed_results_say() -> None:
     docs, results = ROOT / "docs", ROOT / "results" / "laptop"
     if not (docs / PAGE).exists():
         pytest.skip("no page was made yet")
-    runs = Runs.load(results, cells_of("all"), "laptop")
+    runs = load_runs(results, "laptop")
     remedy = "the page is older than the results: tamedit reproduce all --tables --out paper/docs"
     notes = (docs / NOTES).read_text(encoding="utf-8")
     assert (docs / PAGE).read_text(encoding="utf-8") == page_text(runs, "laptop", notes), remedy

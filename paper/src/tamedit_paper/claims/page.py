@@ -1,6 +1,6 @@
 """The page of the reproduction: how to run it, what differs, a verdict for every claim, all tables and figures.
 
-Everything but the notes under "Why" is computed from the results, so the same results give the same page.
+Everything but the notes under "What was found" is computed from the results, so the same results give the same page.
 """
 
 from collections.abc import Sequence
@@ -36,8 +36,7 @@ def write_document(results_folder: Path, scale: Scale, out: Path, source: str = 
 
     Notes written by hand, `out`/reproduction-notes.md, are taken over as they stand, if there are any.
     """
-    names = [*cells_of("all", source), *regime_cells(source), *reference_cells()]
-    runs = Runs.load(results_folder, list(dict.fromkeys(names)), scale)
+    runs = load_runs(results_folder, scale, source)
     folder = out / FOLDER
     paths = draw_regime(runs, folder, source)
     paths += [path for label in FIGURES for path in draw(figure(label, source), runs, folder)]
@@ -45,6 +44,12 @@ def write_document(results_folder: Path, scale: Scale, out: Path, source: str = 
     notes = out / NOTES
     write_text(out / PAGE, page_text(runs, scale, notes.read_text(encoding="utf-8") if notes.exists() else "", source))
     return [out / PAGE, folder / "tables.tex", *paths]
+
+
+def load_runs(results_folder: Path, scale: Scale, source: str = SOURCES[0]) -> Runs:
+    """All results that the page shows: those of the paper's cells and of the two sweeps."""
+    names = [*cells_of("all", source), *regime_cells(source), *reference_cells()]
+    return Runs.load(results_folder, list(dict.fromkeys(names)), scale)
 
 
 def latex_text(runs: Runs, source: str = SOURCES[0]) -> str:
@@ -59,7 +64,7 @@ def page_text(runs: Runs, scale: Scale, notes: str, source: str = SOURCES[0]) ->
     return "\n".join(
         [
             INTRODUCTION.format(progress=_progress(runs, source)),
-            *([f"{notes.strip()}\n"] if notes.strip() else []),
+            *([f"## What was found\n\n{notes.strip()}\n"] if notes.strip() else []),
             _regime_picture(runs, source),
             regime_text(runs, scale, source),
             "## Verdicts\n",
