@@ -10,6 +10,7 @@ from tamedit.files import write_text
 from tamedit.runs.recipe import Scale
 from tamedit_paper.claims.gradients import gradient_claims
 from tamedit_paper.claims.page_text import DIFFERENCES, HOW_TO_RUN, INTRODUCTION, RULES, settings_text
+from tamedit_paper.claims.regime import collapse_text, reference_text, regime_text
 from tamedit_paper.claims.utility import FREE_RULE, free_claims, utility_claims
 from tamedit_paper.claims.verdicts import Claim
 from tamedit_paper.grid.measures import Runs
@@ -17,7 +18,10 @@ from tamedit_paper.tables.figures import draw, file_name
 from tamedit_paper.tables.labels import FIGURES, SOURCES, TABLES, cells_of, figure, table
 from tamedit_paper.tables.layout import NONE, Figure
 from tamedit_paper.tables.printed import notes_of
+from tamedit_paper.tables.regime_figure import NAME as REGIME
+from tamedit_paper.tables.regime_figure import draw_regime
 from tamedit_paper.tables.render import LEGEND, NOTED, latex, markdown
+from tamedit_paper.tables.sweeps import reference_cells, regime_cells
 
 PAGE, FOLDER, NOTES = "reproduction.md", "reproduction", "reproduction-notes.md"
 PREAMBLE = r"""\documentclass{article}
@@ -32,9 +36,11 @@ def write_document(results_folder: Path, scale: Scale, out: Path, source: str = 
 
     Notes written by hand, `out`/reproduction-notes.md, are taken over as they stand, if there are any.
     """
-    runs = Runs.load(results_folder, cells_of("all", source), scale)
+    names = [*cells_of("all", source), *regime_cells(source), *reference_cells()]
+    runs = Runs.load(results_folder, list(dict.fromkeys(names)), scale)
     folder = out / FOLDER
-    paths = [path for label in FIGURES for path in draw(figure(label, source), runs, folder)]
+    paths = draw_regime(runs, folder, source)
+    paths += [path for label in FIGURES for path in draw(figure(label, source), runs, folder)]
     write_text(folder / "tables.tex", latex_text(runs, source))
     notes = out / NOTES
     write_text(out / PAGE, page_text(runs, scale, notes.read_text(encoding="utf-8") if notes.exists() else "", source))
@@ -53,9 +59,9 @@ def page_text(runs: Runs, scale: Scale, notes: str, source: str = SOURCES[0]) ->
     return "\n".join(
         [
             INTRODUCTION.format(progress=_progress(runs, source)),
-            HOW_TO_RUN,
-            settings_text(scale),
-            DIFFERENCES,
+            *([f"{notes.strip()}\n"] if notes.strip() else []),
+            _regime_picture(runs, source),
+            regime_text(runs, scale, source),
             "## Verdicts\n",
             RULES,
             _tally(claims),
@@ -63,7 +69,11 @@ def page_text(runs: Runs, scale: Scale, notes: str, source: str = SOURCES[0]) ->
             "### Beyond the paper: is anything better than free?\n",
             f"A run *holds* against the free baselines with {FREE_RULE}.\n",
             _free_verdicts(free),
-            *([f"## Why\n\n{notes.strip()}\n"] if notes.strip() else []),
+            collapse_text(runs, source),
+            reference_text(runs),
+            HOW_TO_RUN,
+            settings_text(scale),
+            DIFFERENCES,
             f"## Tables\n\n{LEGEND} The same tables for LaTeX: [tables.tex]({FOLDER}/tables.tex).\n",
             *(_table_section(label, runs, source) for label in TABLES),
             "## Figures\n\nThin lines are seeds, thick ones their mean. They show training data without noise: not private.\n",
@@ -73,6 +83,15 @@ def page_text(runs: Runs, scale: Scale, notes: str, source: str = SOURCES[0]) ->
             *(claim.details() for claim in (*claims, *free)),
         ]
     )
+
+
+def _regime_picture(runs: Runs, source: str) -> str:
+    """The first picture of the page; nothing before a run of a sweep is there."""
+    if not any(runs.of(cell) for cell in regime_cells(source)):
+        return ""
+    name = f"{FOLDER}/{REGIME}"
+    said = "Both arms over the walk and over the noise, and along training; dotted: where the paper stands"
+    return f"![{said}]({name}.png)\n\n{said}. Dots are seeds, lines their medians. [SVG]({name}.svg)\n"
 
 
 def _progress(runs: Runs, source: str) -> str:

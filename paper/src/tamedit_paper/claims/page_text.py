@@ -53,6 +53,32 @@ DIFFERENCES = """## What differs from the paper
 - **Added.** Free baselines under every table of utility, and the anchored form in the main tables; both are marked.
 """
 
+REGIME = """A smaller network that trains for fewer steps at the same σ and learning rate is another experiment. Scale `{scale}`
+chooses its σ, learning rate and clipping norm so that the numbers without units are the paper's: *noise over signal*
+σ √P / B, the *walk* rate √T √width (how far noise alone carries what a layer says; AdamW makes steps of the size of
+its rate, whatever σ is), the share of clipped gradients, and warm-up and averaging as shares of the steps. The
+paper's σ names a row throughout this page; the σ that was used stands here. Samples are drawn without any clamp, in
+all arms alike.
+"""
+
+UNMATCHED = """One number cannot be matched by a small run: the signal adds up over T steps and the noise over √T, so that √T over
+the noise over signal, what a whole run can learn, is smaller here than in the paper. Clipping rates are those of
+DP-vanilla; C was set on the simulator at σ = 0.1.
+"""
+
+COLLAPSE = """## Collapsed runs
+
+A run has *collapsed* at a task if R² < −1: its squared error is more than twice that of one constant guess. RMSE in
+z-units, over seeds.
+"""
+
+REFERENCE_SWEEP = """## The reference magnitudes
+
+(C₀, Γ₀, B₀, A₀) come from a sweep on the simulator at the paper's noise (`tamedit reproduce reference`): one factor
+on the p99 of ‖c‖, |γ|, |β|, |α| that training without noise shows (19, 3.3, 1.4, 2.5). Medians over seeds. The factor
+that was taken is the preset *medium*, 0.9 of the reference; it is the same for all data sets.
+"""
+
 RULES = f"""A claim is a list of comparisons over the same seeds. A comparison *holds* if its 95 % t-interval lies where the claim
 says, is the *opposite* if it lies elsewhere, *open* if it reaches across the border, and has *few seeds* below {ENOUGH}.
 A claim is **reproduced** if every comparison holds, **not reproduced** if none does, **partly** otherwise, and **not yet run**

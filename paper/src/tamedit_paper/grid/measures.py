@@ -30,6 +30,7 @@ BASELINES = (
     "seasonal_draws",
 )
 BySeed = dict[int, float]
+COLLAPSED = -1.0  # R² of a task
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,16 @@ def metric(task: str, name: str, method: str = "model") -> Measure:
     """A metric of a task in z-units; shares of the data's level in original units."""
     unit = "original" if METRICS[name].original_only else "z"
     return Measure(lambda result: result.number(task, name, unit, method), metric=(task, name))
+
+
+def collapsed(task: str) -> Measure:
+    """1 for a run whose squared error is more than twice that of a constant guess, R² < −1; else 0."""
+
+    def read(result: Result) -> float | None:
+        found = result.number(task, "R2")
+        return None if found is None else float(found < COLLAPSED)
+
+    return Measure(read)
 
 
 def tail(which: str, quantile: str) -> Measure:
