@@ -29,6 +29,14 @@ def diagnose(
         bool,
         typer.Option("--public", help="A fact: the run's data is public or simulated.", rich_help_panel=PUBLIC),
     ] = False,
+    under_noise: Annotated[
+        bool,
+        typer.Option(
+            "--under-noise",
+            help="Train the run again with several shares of its magnitudes as bounds, and keep the best share.",
+            rich_help_panel=PUBLIC,
+        ),
+    ] = False,
     not_public_anyway: Annotated[
         bool,
         typer.Option(
@@ -41,14 +49,18 @@ def diagnose(
     """Show gradient tails, clipping, losses and step times of runs side by side. Nothing of it is private."""
     if theory:
         raise UserError(f"--theory is a command of its own now: tamedit theory {runs[0]}.")
-    if (public or not_public_anyway) and not bounds:
-        raise UserError("--public and --not-public-anyway belong to --bounds; add --bounds, or leave them out.")
+    if (public or not_public_anyway or under_noise) and not bounds:
+        raise UserError(
+            "--public, --under-noise and --not-public-anyway belong to --bounds; add --bounds, or leave them out."
+        )
+    if under_noise and not_public_anyway:
+        raise UserError("--under-noise needs public or simulated data; leave out --not-public-anyway.")
     if bounds:
         if len(runs) > 1:
             raise UserError(f"--bounds measures one run and {len(runs)} were named; name one.")
         if out is not None or baseline is not None:
             raise UserError("--out and --baseline belong to the comparison of runs; leave them out with --bounds.")
-        measure(runs[0], public, not_public_anyway, as_json)
+        measure(runs[0], public, not_public_anyway, under_noise, as_json)
         return
     from tamedit.diagnostics.compare import compare
     from tamedit.diagnostics.gradient_record import read_records
@@ -68,13 +80,14 @@ def diagnose(
     options.wrote(paths, as_json, **(found if as_json else {}))
 
 
-def measure(run: Path, public: bool, anyway: bool, as_json: bool) -> None:
+def measure(run: Path, public: bool, anyway: bool, under_noise: bool, as_json: bool) -> None:
     """`--bounds`: the reference magnitudes of a run, in a file that `train --reference` reads."""
     from tamedit.diagnostics.magnitudes import measure_run
+    from tamedit.diagnostics.under_noise import measure_under_noise
     from tamedit.files import write_text
     from tamedit.runs.folder import NOT_PRIVATE
 
-    reference = measure_run(run, public=public, anyway=anyway)
+    reference = measure_under_noise(run, public) if under_noise else measure_run(run, public=public, anyway=anyway)
     place = (run / NOT_PRIVATE if reference.origin == "not public" else run) / "bounds.json"
     found = reference.model_dump(mode="json")
     write_text(place, json.dumps(found, indent=2) + "\n")
@@ -84,7 +97,16 @@ def measure(run: Path, public: bool, anyway: bool, as_json: bool) -> None:
         rows = [[symbols[name], *own.values()] for name, own in reference.quantiles.items()]
         title = f"magnitudes without bounds; p{100 * reference.quantile:.0f} is the reference"
         print_table(title, ["", *("max" if one == "p100" else one for one in columns)], rows)
+        _show_scores(reference.scores, reference.share)
     options.wrote([place], as_json, **(found if as_json else {}))
+
+
+def _show_scores(scores: dict[str, float], best: float | None) -> None:
+    """What bounds of several shares of the p99 do to the error under noise."""
+    if best is not None:
+        rows = [["none" if share == "0" else share, score] for share, score in scores.items()]
+        print_table("bounds as a share of the p99, and RMSE of both tasks under noise", ["share", "RMSE"], rows)
+        typer.echo(f"best share: {best:g}; the preset medium of --reference is that share.")
 
 
 def show(found: dict[str, Any]) -> None:

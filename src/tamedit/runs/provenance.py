@@ -31,6 +31,8 @@ class Reference(BaseModel):
     quantile: float
     quantiles: dict[str, dict[str, float]]  # of ‖c‖, |γ|, |β|, |α|
     blocks: tuple[Bounds, ...] = ()  # the same magnitudes block by block, and the final layer's
+    share: float | None = None  # of the p99 that was best under noise (`diagnostics.under_noise`); None: the p99 itself
+    scores: dict[str, float] = {}  # of every share that was tried; "0": without bounds
 
     @classmethod
     def load(cls, path: Path, anchor: str, private: bool) -> "Reference":
