@@ -44,6 +44,14 @@ def test_a_command_of_the_paper_says_how_to_get_it(
     assert "pip install ./paper" in str(answer.exception)
 
 
+def test_a_command_that_cannot_be_loaded_leaves_the_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = app_with(monkeypatch, EntryPoint("broken", "no_such_package.commands:nothing", extensions.GROUP))
+    assert CliRunner().invoke(app, ["greet", "you"]).output == "hello you\n"
+    answer = CliRunner().invoke(app, ["broken", "--deep"])
+    assert isinstance(answer.exception, UserError)
+    assert "no_such_package, again" in str(answer.exception)
+
+
 def test_what_is_not_installed_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "reproduce" not in CliRunner().invoke(app_with(monkeypatch), ["--help"]).output
 

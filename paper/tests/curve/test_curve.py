@@ -7,7 +7,7 @@ import pytest
 from made_results import result
 from tamedit.data.simulate import simulate
 from tamedit.errors import UserError
-from tamedit_paper.curve.runs import (
+from tamedit_paper.curve.cells import (
     HARDER,
     all_cells,
     is_utility,

@@ -7,10 +7,10 @@ from statistics import fmean
 import pytest
 
 from made_results import result
+from tamedit_paper.curve.cells import FREE, HARDER, all_cells, nonprivate, private, untuned, utility_cells
 from tamedit_paper.curve.figure import draw_curve
 from tamedit_paper.curve.homes import homes_table
 from tamedit_paper.curve.page import NOTES, PAGE, utility_text, write_utility
-from tamedit_paper.curve.runs import FREE, HARDER, all_cells, nonprivate, private, untuned, utility_cells
 from tamedit_paper.curve.tables import run_table
 from tamedit_paper.grid.cells import Cell, Public
 from tamedit_paper.grid.measures import Runs, metric

@@ -3,7 +3,9 @@
 An entry point has the name of a command and leads to a function that typer understands.
 """
 
-from importlib.metadata import entry_points
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 import typer
 
@@ -17,19 +19,31 @@ def add_to(app: typer.Typer) -> None:
     """Give the command line what is installed; a command of the paper that is not answers with how to get it."""
     found = {point.name: point for point in entry_points(group=GROUP)}
     for name in sorted(found):
-        app.command(name)(found[name].load())
+        try:
+            app.command(name)(found[name].load())
+        except (ImportError, AttributeError) as error:  # no reason for the other commands to fail
+            _answer(app, name, _broken(found[name], error))
     for name in PAPER:
         if name not in found:
-            app.command(
+            _answer(
+                app,
                 name,
-                hidden=True,
-                add_help_option=False,
-                context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-            )(_missing)
+                f"`tamedit {name}` belongs to the package tamedit_paper, which is not installed; install it with "
+                "`pip install ./paper` in a clone of the project.",
+            )
 
 
-def _missing(context: typer.Context) -> None:
-    raise UserError(
-        f"`tamedit {context.info_name}` belongs to the package tamedit_paper, which is not installed; install it with "
-        "`pip install ./paper` in a clone of the project."
-    )
+def _broken(point: EntryPoint, error: Exception) -> str:
+    package = point.value.partition(":")[0].partition(".")[0]
+    return f"`tamedit {point.name}` cannot be loaded ({error}); install its package, {package}, again."
+
+
+def _answer(app: typer.Typer, name: str, sentence: str) -> None:
+    """A command that is not shown, takes any arguments and says one sentence."""
+
+    def say(context: typer.Context) -> None:
+        raise UserError(sentence)
+
+    anything: dict[str, Any] = {"ignore_unknown_options": True, "allow_extra_args": True}
+    register: Callable[..., Any] = app.command(name, hidden=True, add_help_option=False, context_settings=anything)
+    register(say)

@@ -8,7 +8,7 @@
 P is the number of trained parameters. AdamW divides a gradient by its own size, so a coordinate that sees mostly noise moves by
 about the learning rate per step whatever σ is: after T steps by rate √T at random, and a layer that adds up `width` such
 weights by √width times that. Far enough, the modulation of a network without bounds is noise, and its samples run off: from a
-walk of about COLLAPSE_WALK on, with noise over signal of COLLAPSE_NOISE or more (docs/reproduction.md has the sweep).
+walk of about COLLAPSE_WALK on, with noise over signal of COLLAPSE_NOISE or more (paper/docs/reproduction.md has the sweep).
 """
 
 import math

@@ -80,7 +80,7 @@ def reproduce(
 
 def _cells(what: str, source: str) -> list[str]:
     """One cell, those of the ε curve, or those of the paper."""
-    from tamedit_paper.curve.runs import is_utility, utility_cells
+    from tamedit_paper.curve.cells import is_utility, utility_cells
     from tamedit_paper.grid.cells import Cell
     from tamedit_paper.tables.labels import cells_of
     from tamedit_paper.tables.sweeps import SWEEPS, sweep_cells
@@ -95,8 +95,8 @@ def _cells(what: str, source: str) -> list[str]:
 def _write(what: str, results: Path, scale: Any, out: Path, source: str) -> list[Path]:
     """The page that shows these runs: that of the ε curve, or that of the paper; one cell alone has none."""
     from tamedit_paper.claims.page import write_document
+    from tamedit_paper.curve.cells import is_utility
     from tamedit_paper.curve.page import write_utility
-    from tamedit_paper.curve.runs import is_utility
     from tamedit_paper.tables.sweeps import SWEEPS
 
     if "/" in what or what in SWEEPS:

@@ -15,7 +15,7 @@ from tamedit.figures.gradient_figures import figure as drawn
 from tamedit.figures.plots import RUNS, run_style
 from tamedit.privacy.units import Unit
 from tamedit.windows.anchor import Anchor
-from tamedit_paper.curve.runs import ARMS, EPSILONS, FREE, HARDER, TASKS, BoundArm, nonprivate, private, untuned
+from tamedit_paper.curve.cells import ARMS, EPSILONS, FREE, HARDER, TASKS, BoundArm, nonprivate, private, untuned
 from tamedit_paper.grid.cells import Public
 from tamedit_paper.grid.measures import Runs, metric
 from tamedit_paper.tables.figures import STYLES

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from statistics import fmean
 from typing import NamedTuple
 
-from tamedit_paper.curve.runs import HARDER, TASKS, arm_of
+from tamedit_paper.curve.cells import HARDER, TASKS, arm_of
 from tamedit_paper.curve.tables import LEADS, kind, markdown_rows
 from tamedit_paper.curve.targets import METRICS
 from tamedit_paper.grid.cells import Cell

@@ -9,9 +9,7 @@ from pathlib import Path
 from tamedit.files import write_text
 from tamedit.runs.recipe import Scale
 from tamedit_paper.claims.verdicts import ENOUGH
-from tamedit_paper.curve.figure import curve_rows, draw_curve
-from tamedit_paper.curve.homes import EXPLAINED, TITLE, homes_table
-from tamedit_paper.curve.runs import (
+from tamedit_paper.curve.cells import (
     CURVE,
     HEAVY_BED,
     HEAVY_PANELS,
@@ -20,6 +18,8 @@ from tamedit_paper.curve.runs import (
     private,
     utility_cells,
 )
+from tamedit_paper.curve.figure import curve_rows, draw_curve
+from tamedit_paper.curve.homes import EXPLAINED, TITLE, homes_table
 from tamedit_paper.curve.tables import (
     contrast_table,
     other_bars,

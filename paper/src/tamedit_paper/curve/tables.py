@@ -6,7 +6,7 @@ from tamedit.evaluation.intervals import over_seeds
 from tamedit.evaluation.labels import LABELS
 from tamedit.privacy.units import Unit
 from tamedit_paper.claims.verdicts import Check
-from tamedit_paper.curve.runs import FORMS, FREE, HARDER, TASKS, arm_of, kept, without_privacy
+from tamedit_paper.curve.cells import FORMS, FREE, HARDER, TASKS, arm_of, kept, without_privacy
 from tamedit_paper.curve.targets import KINDS, METRICS, NO_GAIN, WORDS, Asked, Contrast, kind_text
 from tamedit_paper.grid.cells import Cell, Public
 from tamedit_paper.grid.measures import BySeed, Runs, metric

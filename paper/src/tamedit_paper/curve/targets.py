@@ -25,7 +25,7 @@ from tamedit.evaluation.labels import LABELS
 from tamedit.windows.anchor import Anchor
 from tamedit_paper.claims.utility import ahead
 from tamedit_paper.claims.verdicts import Check, Claim, Outcome, less
-from tamedit_paper.curve.runs import (
+from tamedit_paper.curve.cells import (
     ARMS,
     EPSILONS,
     FORMS,
