@@ -12,7 +12,6 @@ from tamedit.data.loading import load_split
 from tamedit.data.series import Series
 from tamedit.diagnostics.compare import Comparison, compare
 from tamedit.diagnostics.gradient_record import read_record
-from tamedit.errors import UserError
 from tamedit.evaluation.evaluate import RESAMPLES, Evaluation, evaluate
 from tamedit.evaluation.reliability import Curve, reliability
 from tamedit.evaluation.trial import Trial
@@ -153,17 +152,3 @@ class Watcher:
             fill[:, channel],
             series.targets[channel],
         )
-
-
-def check_place(out: Path) -> Path:
-    """Where the report goes, if a file can be there: said before the long work."""
-    if out.is_dir():
-        raise UserError(f"--out {out} is a folder; name a file, such as {out / 'report.html'}.")
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise UserError(f"--out {out} must end in .html or .htm, since the report is a web page.")
-    for parent in out.parents:
-        if parent.exists():
-            if not parent.is_dir():
-                raise UserError(f"--out {out}: {parent} is a file and no folder; choose another place.")
-            break
-    return out
