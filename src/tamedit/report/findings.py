@@ -17,6 +17,7 @@ from tamedit.evaluation.reliability import Curve, reliability
 from tamedit.evaluation.trial import Trial
 from tamedit.figures.plots import Band, plain
 from tamedit.figures.report_figures import clock, line_name, spread, window_band
+from tamedit.formatting import deep
 from tamedit.privacy.entries import FILE_NAME as LEDGER
 from tamedit.privacy.entries import read as read_ledger
 from tamedit.privacy.statement import side_by_side
@@ -49,6 +50,11 @@ class Findings:
     @property
     def name(self) -> str:
         return self.run.resolve().name
+
+    @property
+    def epsilon(self) -> float | None:
+        """ε of the run's own unit; None without a finite one."""
+        return deep(self.privacy, "epsilon", "headline")
 
 
 def find(
