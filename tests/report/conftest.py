@@ -1,5 +1,6 @@
 """Findings of two tiny runs, made once: one without privacy, one with, and with hostile names."""
 
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from reading import HOSTILE
 from tamedit.data.loading import load_split
 from tamedit.data.simulate import simulate
 from tamedit.privacy.settings import Privacy
+from tamedit.report import write
 from tamedit.report.findings import Findings, find
 from tamedit.report.write import html
 from tamedit.runs.config import Speed
@@ -54,3 +56,9 @@ def private(private_run: Path) -> Findings:
 @pytest.fixture(scope="session")
 def private_page(private: Findings) -> str:
     return html(private)
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of words alone: figures are left blank."""
+    monkeypatch.setattr(write, "draw", lambda found: defaultdict(lambda: "data:,"))

@@ -9,6 +9,11 @@ HOSTILE = '<script>alert("x")</script>&$a_b$'
 VOID = {"meta", "link", "img", "br"}
 
 
+def spaced(text: str) -> str:
+    """As a browser shows it: any white space is one space."""
+    return " ".join(text.split())
+
+
 @dataclass
 class Table:
     caption: str = ""
@@ -31,6 +36,8 @@ class Page(HTMLParser):
         self.feed(text)
         self.close()
         assert self.open == []
+        self.words = spaced(self.words)
+        self.sections = {name: spaced(text) for name, text in self.sections.items()}
 
     def handle_starttag(self, name: str, attributes: list[tuple[str, str | None]]) -> None:
         own = {key: value or "" for key, value in attributes}

@@ -11,7 +11,7 @@ from reading import HOSTILE, Page
 
 from tamedit.data.loading import load_split
 from tamedit.data.series import Series, read
-from tamedit.evaluation.evaluate import evaluate
+from tamedit.evaluation.evaluate import Row, evaluate
 from tamedit.evaluation.labels import LABELS
 from tamedit.evaluation.reliability import Curve
 from tamedit.figures.report_figures import embedded, profile, season, stretch
@@ -19,9 +19,6 @@ from tamedit.formatting import percent, significant
 from tamedit.privacy.entries import read as read_ledger
 from tamedit.privacy.statement import side_by_side
 from tamedit.report.findings import Findings, find
-from tamedit.report.opening import privacy_section, top
-from tamedit.report.page import Html, tag
-from tamedit.report.training import gradient_section, training_section
 from tamedit.report.write import html
 from tamedit.runs.folder import load_run
 from tamedit.tasks.model import Model
@@ -126,9 +123,9 @@ def test_calibration_is_the_curve(plain: Findings, plain_page: str) -> None:
 def test_a_run_without_privacy_says_so(plain_page: str) -> None:
     said = Page(plain_page).sections
     assert "Trained without privacy" in said["privacy"]
-    assert "--epsilon" in said["privacy"]
+    assert "train with a privacy budget (epsilon)" in said["privacy"]
     assert "recorded no gradients" in said["gradients"]
-    assert "--diagnose-every N" in said["gradients"]
+    assert "record gradients while training (diagnose_every" in said["gradients"]
 
 
 def test_a_private_run_shows_its_statement_by_unit(private: Findings, private_page: str, private_run: Path) -> None:
@@ -161,34 +158,77 @@ def test_names_from_the_data_never_become_markup(private_page: str) -> None:
     assert not any(element.tag.endswith(("script", "}b")) for picture in page.pictures() for element in picture.iter())
 
 
-def test_attributes_and_half_characters_are_escaped() -> None:
-    assert tag("img", alt='"><script>', src="data:,") == '<img alt="&quot;&gt;&lt;script&gt;" src="data:,">'
-    assert tag("p", "a < b", Html("<br>"), None) == "<p>a &lt; b<br></p>"
-    assert tag("p", "\udcff").encode() == b"<p>?</p>"
+def test_attributes_and_half_characters_are_escaped(private: Findings, no_figures: None) -> None:
+    """Hostile names wherever the page writes one: channels, covariates, the file, the folder. Meters stand in figures alone."""
+    bad = '"><script>' + "\udcff"
+    test = replace(private.test, targets=(bad,))
+    facts = json.loads(json.dumps(private.facts))
+    facts |= {"covariates": [bad], "timezone": bad, "step": bad}
+    facts["channels"][0]["name"] = bad
+    config = private.config.model_copy(update={"source": bad})
+    text = html(replace(private, run=Path(bad), test=test, facts=facts, config=config))
+    page = Page(text)
+    assert not page.of("script")
+    assert any('"><script>?' in own["alt"] for own in page.of("img"))
+    assert text.encode().decode() == text
+    assert 'Report of "><script>?' in page.words
+    assert 'Data: "><script>?' in page.words
+    rows = {row[0]: row[1:] for table in page.tables for row in table.rows}
+    assert rows["Source"][0] == rows["Covariates"][0] == rows["Span"][1] == '"><script>?'
+    assert rows["Rows"][1].endswith('one every "><script>?')
+    assert '"><script>?' in rows  # the channel
 
 
 def test_the_same_findings_make_the_same_page(plain: Findings, plain_page: str) -> None:
     assert html(plain) == plain_page
 
 
-def test_a_folder_without_its_record_or_ledger_is_still_reported(private: Findings) -> None:
-    bare = replace(private, comparison=None, units={}, privacy=private.model.spec.privacy)
-    assert "no log of the training's losses" in Page(training_section(bare)).words
-    assert "recorded no gradients" in Page(gradient_section(bare)).words
-    said = Page(privacy_section(bare)).words
-    assert "ledger of this run is not in its folder" in said
-    assert "differentially private" in said
+def test_a_folder_without_its_record_or_ledger_is_still_reported(private: Findings, no_figures: None) -> None:
+    said = Page(html(replace(private, comparison=None, units={}, privacy=private.model.spec.privacy))).sections
+    assert "no log of the training's losses" in said["training"]
+    assert "recorded no gradients" in said["gradients"]
+    assert "ledger of this run is not in its folder" in said["privacy"]
+    assert "differentially private" in said["privacy"]
 
 
-def test_a_guarantee_that_means_nothing_is_called_so(private: Findings) -> None:
-    weak = json.loads(json.dumps(private.privacy))
-    weak["epsilon"]["headline"] = 60.0
-    assert "promises nothing" in Page(privacy_section(replace(private, privacy=weak))).words
-    careless = private.privacy | {"protects": False}
-    assert "δ this large" in Page(privacy_section(replace(private, privacy=careless))).words
-    tested = replace(private, privacy=private.privacy | {"test_only": True})
-    assert "can be computed from its seed" in Page(privacy_section(tested)).words
-    assert "a test run with a known seed" in Page(top(tested)).words
+def test_a_guarantee_that_means_nothing_is_called_so(private: Findings, no_figures: None) -> None:
+    def page(**changed: object) -> Page:
+        return Page(html(replace(private, privacy=private.privacy | changed)))
+
+    assert "promises nothing" in page(epsilon=private.privacy["epsilon"] | {"headline": 60.0}).sections["privacy"]
+    assert "δ this large" in page(protects=False).sections["privacy"]
+    tested = page(test_only=True)
+    assert "can be computed from its seed" in tested.sections["privacy"]
+    assert "a test run with a known seed" in tested.words
+
+
+def test_what_is_seldom_there_or_missing_is_said(private: Findings, no_figures: None) -> None:
+    """Undefined names in a template are errors, so every branch is walked through once."""
+    (channel,) = private.facts["channels"]
+    facts = private.facts | {"channels": [channel] * 13, "gaps": {"count": 0}, "missing_share": 0.0, "covariates": []}
+    summary = replace(private.comparison.summaries[0], clipping=None, not_finite=2, time=None)
+    comparison = replace(private.comparison, summaries=[summary])
+    blank = replace(
+        private.evaluation, by_meter=True, rows=tuple(_with_crps(row, None) for row in private.evaluation.rows)
+    )
+    odd = replace(private, facts=facts, comparison=comparison, evaluation=blank, bands={}, test=every("3D", 100))
+    said = Page(html(odd)).sections
+    assert "1 more channel not listed." in said["data"]
+    assert "Readings this far apart have no season" in said["data"]
+    assert "2 gradients had entries that are not finite" in said["gradients"]
+    assert "This run clips nothing" in said["gradients"]
+    assert "nothing to show" in said["pictures"]
+    assert "Nothing could be scored." in said["scores"]
+    assert "all windows of a meter together" in said["scores"]
+    exact = replace(private.evaluation, block=4, rows=tuple(_with_crps(row, 0.0) for row in private.evaluation.rows))
+    page = Page(html(replace(private, evaluation=exact)))
+    assert "A free guess is exact here." in page.sections["scores"]
+    assert "4 neighbours at a time" in page.sections["scores"]
+    assert f"to {LABELS['free_probabilistic']}, which is exact" in page.words
+
+
+def _with_crps(row: Row, crps: float | None) -> Row:
+    return replace(row, z=replace(row.z, values={**row.z.values, "CRPS": crps}))
 
 
 def test_one_window_and_four_samples_are_enough(smoke_run: Path) -> None:

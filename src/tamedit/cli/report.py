@@ -6,25 +6,27 @@ from typing import Annotated
 import typer
 
 from tamedit.cli import options
+from tamedit.errors import UserError
 
 
 def report(
     run: Annotated[Path, typer.Argument(help="Folder made by `tamedit train`.")],
     out: Annotated[Path | None, typer.Option("--out", help="HTML file to write (RUN/not-private/report.html).")] = None,
     data: options.MovedData = None,
-    samples: Annotated[int, typer.Option("--samples", help="Samples a window.", min=4)] = 20,
+    samples: Annotated[int, typer.Option("--samples", help="Samples per window.", min=4)] = 20,
     windows: Annotated[int, typer.Option("--windows", help="Test windows at most.", min=1)] = 64,
     seed: options.Seed = 0,
     device: options.Device = "auto",
     as_json: options.AsJson = False,
 ) -> None:
     """Write one HTML page: data, privacy, training, gradients, pictures, scores, calibration. The page is not private."""
-    from tamedit.report.findings import check_place, find
+    from tamedit.report.findings import find
     from tamedit.report.write import FILE, write_report
     from tamedit.runs.folder import NOT_PRIVATE, load_run
 
     load_run(run)  # a folder that is no run is refused before a place in it is thought of
-    place = check_place(run / NOT_PRIVATE / FILE if out is None else out)
+    place = run / NOT_PRIVATE / FILE if out is None else out
+    check_place(place)
     if not as_json:
         typer.echo(f"Drawing {samples} samples for up to {windows} test windows, twice: gaps and forecasts …")
     found = find(run, source=data, samples=samples, windows=windows, seed=seed, device=device)
@@ -41,3 +43,14 @@ def report(
     if not as_json:
         typer.echo("The page shows test data and measurements without noise: not private, not to leave with the model.")
     options.wrote([place], as_json, **(facts if as_json else {}))
+
+
+def check_place(out: Path) -> None:
+    """Refuse a place where no page can be, before the long work."""
+    parent = next(one for one in out.absolute().parents if one.exists())
+    if out.is_dir():
+        raise UserError(f"--out {out} is a folder; name a file, such as {out / 'report.html'}.")
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise UserError(f"--out {out} must end in .html or .htm, since the report is a web page.")
+    if not parent.is_dir():
+        raise UserError(f"--out {out}: {parent} is a file and no folder; choose another place.")

@@ -55,10 +55,14 @@ def clock(series: Series) -> pd.DatetimeIndex:
     return series.times.tz_localize(None) if series.times.tz is not None else series.times
 
 
+def stretch_rows(series: Series) -> int:
+    """Rows of a stretch, at most: 14 seasons, within reason."""
+    return int(np.clip(14 * series.period, 200, MOST_ROWS))
+
+
 def stretch(series: Series, path: Path) -> None:
     """Two weeks (14 seasons, or what there is) from the beginning of some meters or channels."""
-    lines, times = shown_lines(series), clock(series)
-    rows = int(np.clip(14 * series.period, 200, MOST_ROWS))
+    lines, times, rows = shown_lines(series), clock(series), stretch_rows(series)
     with styled(1.25 * len(lines) + 0.4, path) as made:
         axes = np.atleast_1d(made.subplots(len(lines), 1))
         for axis, (meter, channel) in zip(axes, lines, strict=True):

@@ -12,12 +12,12 @@ from tamedit.data.loading import load_split
 from tamedit.data.series import Series
 from tamedit.diagnostics.compare import Comparison, compare
 from tamedit.diagnostics.gradient_record import read_record
-from tamedit.errors import UserError
 from tamedit.evaluation.evaluate import RESAMPLES, Evaluation, evaluate
 from tamedit.evaluation.reliability import Curve, reliability
 from tamedit.evaluation.trial import Trial
 from tamedit.figures.plots import Band, plain
 from tamedit.figures.report_figures import clock, line_name, spread, window_band
+from tamedit.formatting import deep
 from tamedit.privacy.entries import FILE_NAME as LEDGER
 from tamedit.privacy.entries import read as read_ledger
 from tamedit.privacy.statement import side_by_side
@@ -50,6 +50,11 @@ class Findings:
     @property
     def name(self) -> str:
         return self.run.resolve().name
+
+    @property
+    def epsilon(self) -> float | None:
+        """ε of the run's own unit; None without a finite one."""
+        return deep(self.privacy, "epsilon", "headline")
 
 
 def find(
@@ -153,17 +158,3 @@ class Watcher:
             fill[:, channel],
             series.targets[channel],
         )
-
-
-def check_place(out: Path) -> Path:
-    """Where the report goes, if a file can be there: said before the long work."""
-    if out.is_dir():
-        raise UserError(f"--out {out} is a folder; name a file, such as {out / 'report.html'}.")
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise UserError(f"--out {out} must end in .html or .htm, since the report is a web page.")
-    for parent in out.parents:
-        if parent.exists():
-            if not parent.is_dir():
-                raise UserError(f"--out {out}: {parent} is a file and no folder; choose another place.")
-            break
-    return out
