@@ -12,7 +12,7 @@ def report(
     run: Annotated[Path, typer.Argument(help="Folder made by `tamedit train`.")],
     out: Annotated[Path | None, typer.Option("--out", help="HTML file to write (RUN/not-private/report.html).")] = None,
     data: options.MovedData = None,
-    samples: Annotated[int, typer.Option("--samples", help="Samples a window.", min=4)] = 20,
+    samples: Annotated[int, typer.Option("--samples", help="Samples per window.", min=4)] = 20,
     windows: Annotated[int, typer.Option("--windows", help="Test windows at most.", min=1)] = 64,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -23,7 +23,7 @@ def report(
     from tamedit.report.write import FILE, write_report
     from tamedit.runs.folder import NOT_PRIVATE, load_run
 
-    load_run(run)  # a folder that is no run is refused before a place in it is thought of
+    load_run(run)  # reject a folder that is not a run before choosing a place in it
     place = check_place(run / NOT_PRIVATE / FILE if out is None else out)
     if not as_json:
         typer.echo(f"Drawing {samples} samples for up to {windows} test windows, twice: gaps and forecasts …")
@@ -39,5 +39,7 @@ def report(
         "privacy": found.privacy,
     }
     if not as_json:
-        typer.echo("The page shows test data and measurements without noise: not private, not to leave with the model.")
+        typer.echo(
+            "The page shows test data and measurements without noise. It is not private: do not share it with the model."
+        )
     options.wrote([place], as_json, **(facts if as_json else {}))

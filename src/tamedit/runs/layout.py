@@ -31,7 +31,7 @@ def week_phase(series: Series) -> np.ndarray:
 
 
 def clock_changes(series: Series) -> bool:
-    """Whether the clock of the stamps was put forward or back within the series."""
+    """Whether the clock of the stamps changes within the series (summer time)."""
     if series.times.tz is None or rows_of_unit(series, "day") in (None, 1):
         return False
     apart = series.times.tz_localize(None) - series.times.tz_convert("UTC").tz_localize(None)
@@ -39,7 +39,7 @@ def clock_changes(series: Series) -> bool:
 
 
 def private_windows(series: Series, length: int, stride: int, privacy: Privacy, least_present: float = 0.5) -> Windows:
-    """The examples of a private run: blocks that hold whole units where they can, or the paper's overlapping windows."""
+    """The examples of a private run: blocks that contain whole units where possible, or the paper's overlapping windows."""
     if privacy.layout == "overlapping":
         return cut(series, length, stride, least_present)
     if privacy.unit == "series":
