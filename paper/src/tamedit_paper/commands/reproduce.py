@@ -76,7 +76,7 @@ def reproduce(
     options.wrote([*([place] if outcome else []), *written], as_json, **facts)
     if outcome is not None and outcome.failed:
         raise UserError(
-            f"{len(outcome.failed)} of {len(jobs)} runs failed; the reasons are printed above. Run the same command to try again."
+            f"{len(outcome.failed)} of {len(jobs)} runs failed for the reasons above; run the same command to try again."
         )
 
 
