@@ -26,9 +26,9 @@ METHODS = {
     "seasonal_mean": "seasonal mean",
     "seasonal_naive": "seasonal naive",
 }
-REMARKS = {  # about the results that are kept; take one out when they are made anew
-    "household": " Made when windows began at one hour of the day; since they begin at every hour, CRPS of one\n"
-    "seed is 8 to 11 % lower ([why](private-utility.md#windows-that-begin-at-every-hour))."
+REMARKS = {  # about the stored results; remove one when its results are computed again
+    "household": " These runs are from when windows started at one hour of the day. Since they start at every\n"
+    "hour, CRPS of one seed is 8 to 11 % lower ([why](private-utility.md#windows-that-begin-at-every-hour))."
 }
 T95 = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776}  # Student's t, 97.5 %, by number of seeds
 
@@ -108,14 +108,16 @@ def page(by_source: dict[str, list[dict]]) -> str:
     """paper/docs/results.md."""
     parts = [
         "# Results without privacy, at laptop size\n\n"
-        "Made by `python paper/benchmarks/laptop_results.py` from `paper/results/laptop/`.\n"
-        "Test split, z-units (errors divided by each\n"
-        "channel's standard deviation over the training split), per channel and then averaged. Imputation: a random 10–50 %\n"
-        "of the steps hidden; forecast: the last day of a window hidden. 20 samples a window; RMSE of their mean, MAE of their\n"
-        "median. ± is half a 95 % interval over seeds. The baselines cost nothing: they see the same windows and the same\n"
-        "masks, and use the window's own observed cells alone. *Free fill + Gaussian* is the free fill with a Gaussian of the\n"
-        "window's own standard deviation around it, *draws from the same hour* come from the window's own observed cells of the\n"
-        "same hour and its two neighbours.\n"
+        "`python paper/benchmarks/laptop_results.py` writes this page from `paper/results/laptop/`.\n\n"
+        "- All numbers are for the test split, in z-units: errors divided by each channel's standard deviation over the\n"
+        "  training split. They are computed per channel and then averaged.\n"
+        "- Imputation: a random 10–50 % of the steps are hidden. Forecast: the last day of a window is hidden.\n"
+        "- The model draws 20 samples per window. RMSE is the error of their mean, MAE the error of their median.\n"
+        "- ± is half a 95 % interval over seeds.\n"
+        "- The baselines need no training. They see the same windows and the same masks, and use only the window's own\n"
+        "  observed cells. *Free fill + Gaussian* puts a Gaussian around the free fill, with the window's own standard\n"
+        "  deviation. *Draws from the same hour* draws from the window's own observed cells of the same hour and of the two\n"
+        "  neighbouring hours.\n"
     ]
     for source, results in by_source.items():
         windows, seeds = results[0]["windows"], len(results)

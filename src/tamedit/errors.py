@@ -4,7 +4,7 @@ from typing import Any
 
 
 class UserError(Exception):
-    """A mistake that the person at the keyboard can mend.
+    """A mistake that the user can correct.
 
     The message is one sentence that names what was wrong, where (file, row, column, argument, value) and what to
     do about it. The command line prints it without a traceback and exits with code 2.

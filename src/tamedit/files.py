@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written beside their place, flushed, then renamed."""
+"""Files are complete or absent: each is written next to its final place, flushed, then renamed."""
 
 import contextlib
 import os
@@ -11,9 +11,9 @@ from tamedit.errors import UserError
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path in the folder of `path`; on success it takes the place of `path`, on failure it vanishes.
+    """Yield a temporary path in the folder of `path`; on success it replaces `path`, on failure it is removed.
 
-    A reader sees the old file or the new one, never a part: also after Ctrl-C, a full disk or a power cut.
+    A reader sees the old file or the new one, never a part of it, even after Ctrl-C, a full disk or a power cut.
     """
     path = Path(path)
     try:
@@ -43,7 +43,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def unreadable(path: Path, error: OSError) -> UserError:
-    """A file that is there and may not be read: not damaged."""
+    """The error for a file that exists but may not be read; it is not damaged."""
     return UserError(f"Cannot read {path}: {error.strerror or error}; allow reading it, or name another place.")
 
 
@@ -54,6 +54,6 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_with(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file that then takes the place of `path`."""
+    """Let `write` fill a temporary file, which then replaces `path`."""
     with replacing(path) as temporary:
         write(temporary)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 NOTHING = "–"  # where there is no number
-NAME = 24  # letters of a name, the first cell of a row, that stand in one piece
+NAME = 24  # letters of a name (the first cell of a row) that are not broken
 
 
 def significant(value: float | None, digits: int = 3) -> str:
@@ -79,7 +79,7 @@ def best(text: str) -> Any:
 def print_table(
     title: str, heads: Sequence[str], rows: Iterable[Sequence[Any]], words: Iterable[int] | None = (0,)
 ) -> None:
-    """A table on the terminal. Columns of `words` stand left, others right. Where the terminal is too narrow, cells are folded.
+    """A table on the terminal. Columns of `words` are left-aligned, others right-aligned. On a narrow terminal, cells are folded.
 
     A number is shown with three significant digits, a whole number as it is, None as a dash; a text is taken as it stands.
     Without `words` a column is one of words if it holds nothing but text.

@@ -37,7 +37,7 @@ def purpose_seed(seed: int, purpose: str) -> int:
 
 
 def example_keys(seed: int, purpose: str, step: int, examples: Int64[np.ndarray, " B"]) -> UInt64[np.ndarray, " B"]:
-    """One key an example: the same example at the same step has the same key in every batch."""
+    """One key per example: the same example at the same step has the same key in every batch."""
     with np.errstate(over="ignore"):
         start = _mix(np.array([purpose_seed(seed, purpose)], dtype=np.uint64))
         at_step = _mix(start + np.uint64(step) * GOLDEN)
@@ -45,7 +45,7 @@ def example_keys(seed: int, purpose: str, step: int, examples: Int64[np.ndarray,
 
 
 def uniforms(keys: UInt64[np.ndarray, " B"], count: int, offset: int = 0) -> Float[Tensor, "B count"]:
-    """`count` uniforms in (0, 1) an example, positions offset … offset + count − 1 of its stream (float32)."""
+    """`count` uniforms in (0, 1) per example, positions offset … offset + count − 1 of its stream (float32)."""
     with np.errstate(over="ignore"):
         positions = (np.arange(offset, offset + count, dtype=np.uint64) + np.uint64(1)) * GOLDEN
         bits = _mix(keys[:, None] + positions[None, :])
@@ -57,7 +57,7 @@ def uniforms(keys: UInt64[np.ndarray, " B"], count: int, offset: int = 0) -> Flo
 
 
 def normals(keys: UInt64[np.ndarray, " B"], count: int, offset: int = 0) -> Float[Tensor, "B count"]:
-    """`count` standard normals an example, by Box and Muller's transform of pairs of uniforms (float32)."""
+    """`count` standard normals per example, by Box and Muller's transform of pairs of uniforms (float32)."""
     half = (count + 1) // 2
     pair = uniforms(keys, 2 * half, offset)
     radius = torch.sqrt(-2.0 * torch.log(pair[:, :half]))

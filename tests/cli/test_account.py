@@ -112,7 +112,7 @@ def test_calibrate(tmp_path: Path) -> None:
         (("account", *PLAN, "--neighbour", "swap"), "--neighbour 'swap'"),
         (("account", *PLAN, "--steps", "0"), "--steps 0"),
         (("calibrate", "--sampling-rate", "0.1", "--steps", "10", "--epsilon", "0"), "epsilon = 0"),
-        (("calibrate", "--sampling-rate", "0.1", "--steps", "10", "--plot", "x.doc"), "no picture"),
+        (("calibrate", "--sampling-rate", "0.1", "--steps", "10", "--plot", "x.doc"), "not a picture"),
     ],
 )
 def test_mistakes(arguments: tuple[str, ...], words: str) -> None:

@@ -16,8 +16,8 @@ def test_folders_that_hold_no_model(mistake: Callable[..., str], smoke_run: Path
     file = csv(tmp_path / "meter.csv", meter(100))
     (tmp_path / "empty").mkdir()
     for folder in (tmp_path / "empty", tmp_path / "absent", file):
-        assert "holds no trained model" in mistake("impute", folder, file, "--out", tmp_path / "out.csv")
-        assert "holds no trained model" in mistake("evaluate", folder)
+        assert "contains no trained model" in mistake("impute", folder, file, "--out", tmp_path / "out.csv")
+        assert "contains no trained model" in mistake("evaluate", folder)
     shutil.copytree(smoke_run, tmp_path / "run")
     (tmp_path / "run" / "model.safetensors").unlink()
     assert "--resume" in mistake("generate", tmp_path / "run", "--count", 1, "--out", tmp_path / "out.csv")

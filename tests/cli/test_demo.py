@@ -67,7 +67,7 @@ def test_an_interrupted_demo_says_so(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 130
-    assert "stopped at step 1 of 2; the demo begins anew next time." in capsys.readouterr().err
+    assert "stopped at step 1 of 2; the demo starts from the beginning next time." in capsys.readouterr().err
 
 
 def panel(title: str) -> plots.Band:

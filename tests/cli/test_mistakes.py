@@ -34,7 +34,7 @@ BAD_TABLES: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {
         lambda frame: frame.set_axis(frame.index[:-1].append(frame.index[-1:] + pd.Timedelta("7min"))),
         "grid",
     ),
-    "one row": (lambda frame: frame.iloc[:1], "one row only"),
+    "one row": (lambda frame: frame.iloc[:1], "only one row"),
 }
 
 
@@ -96,7 +96,7 @@ def test_unordered_stamps_and_gaps_work_and_are_said(run: Run, smoke_run: Path, 
     file, out = csv(tmp_path / "meter.csv", shuffled), tmp_path / "deep" / "out.csv"
     answer = run("impute", smoke_run, file, "--out", out, "--samples", 2)
     assert answer.code == 0, answer.err
-    assert "not in the order of time" in answer.out
+    assert "not in time order" in answer.out
     assert "3 absent time stamps" in answer.out
     assert answer.out.strip().endswith(f"wrote {out}")
     filled = pd.read_csv(out, index_col="time", parse_dates=True)
@@ -189,7 +189,7 @@ def test_a_file_without_a_whole_week(mistake: Callable[..., str], tmp_path: Path
     csv(file, meter(490).set_axis(pd.date_range("2024-01-03", periods=490, freq="h", name="time")))
     with untouched(tmp_path):
         for asked in (ask, ("plan", file)):
-            assert "The training part holds 1 whole week with readings" in mistake(*asked, "--unit", "week")
+            assert "The training part has 1 whole week with readings" in mistake(*asked, "--unit", "week")
 
 
 def test_wrong_columns_and_rhythm(mistake: Callable[..., str], smoke_run: Path, tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_the_advice_about_missing_covariates_can_be_followed(
     held = ("--missing-covariates", "hold")
     answer = run(*ask, *held)
     assert answer.code == 0, answer.err
-    assert "5 missing values of covariates hold the last known value" in answer.out
+    assert "5 missing values of covariates were filled with the last known value" in answer.out
     fill = ("impute", tmp_path / "run", file, "--samples", 2, "--out", tmp_path / "out.csv")
     assert "(--missing-covariates hold)" in mistake(*fill)
     assert run(*fill, *held).code == 0

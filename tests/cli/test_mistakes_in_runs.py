@@ -19,7 +19,7 @@ def test_runs_are_continued_on_request_and_with_the_same_options_only(
     shutil.copytree(smoke_run, folder)
     same = ("train", file, "--out", folder, "--scale", "smoke", "--steps", 6, "--window", 48)
     with untouched(tmp_path):
-        assert "holds a run already" in mistake(*same)
+        assert "already contains a run" in mistake(*same)
         for change, word in (
             (("--seed", 1), "another seed;"),
             (("--steps", 7), "training"),
@@ -81,7 +81,7 @@ def test_only_a_run_can_be_resumed(mistake: Callable[..., str], smoke_run: Path,
         for begun in ((), ("--init", smoke_run)):
             for name in ("empty", "absent"):
                 options = ("--scale", "smoke", "--window", 24, "--resume", *begun)
-                assert "holds no run to resume" in mistake("train", file, "--out", tmp_path / name, *options)
+                assert "contains no run to resume" in mistake("train", file, "--out", tmp_path / name, *options)
 
 
 def test_values_that_no_option_knows(mistake: Callable[..., str], run: Run, tmp_path: Path) -> None:
@@ -228,21 +228,21 @@ def test_the_demo_takes_no_folder_that_is_not_its_own(
     folder = tmp_path / "run"
     shutil.copytree(smoke_run, folder)
     with untouched(tmp_path):
-        assert "holds other files" in mistake("demo", "--out", folder, "--scale", "smoke")
+        assert "contains other files" in mistake("demo", "--out", folder, "--scale", "smoke")
     (folder / "meter.csv").write_text("mine")
     (folder / "notes.txt").write_text("mine too")
     with untouched(tmp_path):
-        assert "holds other files" in mistake("demo", "--out", folder, "--scale", "smoke")
+        assert "contains other files" in mistake("demo", "--out", folder, "--scale", "smoke")
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--lower", 0), "--lower and --upper belong together, one number each for each of the 1 targets."),
-        (("--upper", 5), "--lower and --upper belong together"),
+        (("--lower", 0), "--lower and --upper must both be given, with one number per target (1 targets)."),
+        (("--upper", 5), "--lower and --upper must both be given"),
         (("--lower", 5, "--upper", 0), "--lower must be below --upper"),
-        (("--lower", "0,1", "--upper", "1,2"), "each of the 1 targets"),
-        (("--typical-level", 1), "--typical-level and --typical-scale belong together"),
+        (("--lower", "0,1", "--upper", "1,2"), "one number per target (1 targets)"),
+        (("--typical-level", 1), "--typical-level and --typical-scale must both be given"),
         (("--lower", 0, "--upper", 5, "--typical-level", 1, "--typical-scale", 1), "no --typical-level"),
     ],
 )
@@ -272,5 +272,5 @@ def test_minutes_belong_to_a_plan(options: tuple[object, ...], mistake: Callable
 
 
 def test_options_of_one_kind_of_diagnosis(mistake: Callable[..., str], smoke_run: Path, tmp_path: Path) -> None:
-    assert "belong to --bounds" in mistake("diagnose", smoke_run, "--public")
+    assert "need --bounds" in mistake("diagnose", smoke_run, "--public")
     assert "leave them out with --bounds" in mistake("diagnose", smoke_run, "--bounds", "--out", tmp_path / "x")

@@ -66,7 +66,7 @@ def test_a_file_is_counted(run: Run, tmp_path: Path) -> None:
         (["--units", 100, "--epsilon", 1e-300], "epsilon: Input should be greater than or equal to 0.0001"),
         (["--units", 100, "--delta", 1e-300], "delta: Input should be greater than or equal to 0.000000000001"),
         (["--units", 100000000000000000000], "units are too many"),
-        (["--units", 100, "--init", "nope"], "--init nope holds no trained model"),
+        (["--units", 100, "--init", "nope"], "--init nope contains no trained model"),
     ],
 )
 def test_mistakes_are_one_sentence(run: Run, arguments: list[object], sentence: str) -> None:

@@ -44,7 +44,7 @@ def test_mistakes(smoke_run: Path, tmp_path: Path, mistake: Callable[..., str]) 
     with untouched(tmp_path):
         assert "is not a run" in mistake("report", tmp_path, *FAST)
         assert "is not a run" in mistake("report", tmp_path / "nowhere", *FAST)
-        assert "holds no trained model" in mistake("report", unfinished, *FAST)
+        assert "contains no trained model" in mistake("report", unfinished, *FAST)
         assert "is a folder; name a file" in mistake("report", smoke_run, "--out", tmp_path, *FAST)
         assert "is a file and no folder" in mistake("report", smoke_run, "--out", tmp_path / "file" / "x.html", *FAST)
         assert "must end in .html" in mistake("report", smoke_run, "--out", smoke_run.parent / "meter.csv", *FAST)

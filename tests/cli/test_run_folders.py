@@ -96,7 +96,7 @@ def test_options_without_effect(mistake: Callable[..., str], smoke_run: Path, tm
         assert "--bounds off bounds nothing" in mistake(*train, "--bounds", "off", "--operator", "hard_clamp")
         assert "--units reads none" in mistake("plan", "--units", 100, "--time", "when")
         forecast = ("forecast", smoke_run, file, "--horizon", 2, "--out", tmp_path / "ahead.csv")
-        assert "knows no covariates" in mistake(*forecast, "--future", file)
+        assert "has no covariates" in mistake(*forecast, "--future", file)
 
 
 def test_the_clock_of_training_is_kept(tmp_path: Path) -> None:

@@ -130,11 +130,11 @@ def test_bad_arguments() -> None:
         fit_scaling("public", series)
     with pytest.raises(UserError, match="'robust' is not known"):
         fit_scaling("robust", series)  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="scale has 3 numbers and the series has 2 targets"):
+    with pytest.raises(UserError, match="scale has 3 numbers but the series has 2 targets"):
         fit_scaling("public", series, level=0.0, scale=[1.0, 2.0, 3.0])
     with pytest.raises(UserError, match="above 0"):
         fit_scaling("public", series, level=0.0, scale=0.0)
-    with pytest.raises(UserError, match="belong together"):
+    with pytest.raises(UserError, match="needs a public scale"):
         fit_scaling("instance", series, level=0.0)
     with pytest.raises(UserError, match="nothing is estimated"):
         fit_scaling("nonprivate", series, level=0.0, scale=1.0)

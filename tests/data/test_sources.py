@@ -146,7 +146,7 @@ def test_convert_mistakes(empty_home: Path) -> None:
         sources.convert("etth1", raw, out)
     with pytest.raises(UserError, match="There is no"):
         sources.convert("ideal", empty_home / "nowhere", out)
-    with pytest.raises(UserError, match="holds no homeNNN"):
+    with pytest.raises(UserError, match="contains no homeNNN"):
         sources.convert("ideal", raw, out)
     bad = empty_home / "home001_x_electric-mains_electric-combined.csv"
     bad.write_text("when,what\n")

@@ -85,7 +85,7 @@ def test_repeatable_only_as_a_test(tmp_path: Path) -> None:
 def test_bad_bounds_cost_nothing(tmp_path: Path) -> None:
     with ledger(tmp_path) as book:
         for lower, upper in ((1.0, 1.0), (2.0, 1.0), (-np.inf, 1.0), (np.nan, 1.0)):
-            with pytest.raises(UserError, match="no intervals"):
+            with pytest.raises(UserError, match="not intervals"):
                 private_standardisation(np.zeros((5, 3, 1)), lower, upper, 1.0, book)
         with pytest.raises(UserError, match="no privacy"):
             private_standardisation(np.zeros((5, 3, 1)), 0.0, 1.0, 0.0, book)

@@ -81,5 +81,5 @@ def test_checkpoints_keep_every_bit(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"\x08\x00\x00\x00\x00\x00\x00\x00{}      "])
 def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.safetensors").write_bytes(content)
-    with pytest.raises(UserError, match="not a checkpoint that can be continued"):
+    with pytest.raises(UserError, match="not a checkpoint that can be resumed"):
         load_state(tmp_path / "a.safetensors")

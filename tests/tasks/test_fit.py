@@ -24,7 +24,7 @@ def test_fit_says_what_it_does_not_know(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="say how to read a file"):
         tame.fit("etth1", time="date")
     tame.fit(frame, scale="smoke", steps=2, window=32, folder=tmp_path / "run")
-    with pytest.raises(UserError, match="holds a run already"):
+    with pytest.raises(UserError, match="already contains a run"):
         tame.fit(frame, scale="smoke", steps=2, window=32, folder=tmp_path / "run")
     tame.fit(frame, scale="smoke", steps=2, window=32, folder=tmp_path / "run", resume=True)
 

@@ -243,11 +243,11 @@ def test_names_that_an_answer_needs_are_refused_before_drawing(
 ) -> None:
     renamed = Model(model.network, model.spec.model_copy(update={"targets": (name,)}))
     monkeypatch.setattr(renamed, "draw", lambda *_: pytest.fail("drawn in vain"))
-    with pytest.raises(UserError, match=f"The target '{name}' has the name of a column of the answer"):
+    with pytest.raises(UserError, match=f"The target '{name}' has the name of a column of the result"):
         renamed.generate(2)
     series = tame.read(with_gaps(meter()).rename(columns={"kwh": "sample"}).rename_axis("when"))
     for task in (renamed.impute, lambda data, **more: renamed.forecast(data, 3, **more)):
-        with pytest.raises(UserError, match="The column 'sample' has the name of a column of the answer"):
+        with pytest.raises(UserError, match="The column 'sample' has the name of a column of the result"):
             task(series, all_samples=True)
 
 
@@ -334,7 +334,7 @@ def test_mistakes(model: Model) -> None:
         model.impute(frame.set_axis(pd.date_range("2024-01-01", periods=120, freq="15min")))
     with pytest.raises(UserError, match="no column 'kwh'"):
         model.impute(frame.rename(columns={"kwh": "load"}))
-    with pytest.raises(UserError, match="is a series already"):
+    with pytest.raises(UserError, match="is already a series"):
         model.impute(tame.read(frame), time="time")
     silent = frame.copy()
     silent.iloc[-50:] = np.nan

@@ -1,1 +1,1 @@
-"""The paper made again, and our own claims measured. The product, `tamedit`, never imports this package."""
+"""Reproduces the paper and measures our own claims. The product, `tamedit`, never imports this package."""

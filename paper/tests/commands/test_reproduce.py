@@ -87,8 +87,8 @@ def test_commands_for_a_cluster_are_one_a_missing_run(tmp_path: Path, data_folde
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["tab:nonsense"], "is no table or figure of the paper"),
-        (["household/nonsense"], "is no cell of a table"),
+        (["tab:nonsense"], "is not a table or figure of the paper"),
+        (["household/nonsense"], "is not a cell of a table"),
         (["all", "--scale", "huge"], "--scale huge is unknown"),
     ],
 )

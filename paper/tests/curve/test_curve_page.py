@@ -184,7 +184,7 @@ def test_the_readme_shows_the_committed_results() -> None:
         "free: draws from the same hour": (untuned("ideal", "aware"), HARDER),
         "a model of simulated homes, no private data": (untuned("ideal", "aware"), "model"),
         "a model of one public household, no private data": (untuned("ideal", "aware", public="household"), "model"),
-        "from random weights at ε = 8, a home-week": (private("ideal", "aware", 8, public=""), "model"),
+        "from random weights at ε = 8 per home-week": (private("ideal", "aware", 8, public=""), "model"),
     }
     runs = Runs.load(ROOT / "results" / "laptop", all_cells(), "laptop")
     text = (ROOT.parent / "README.md").read_text("utf-8")
@@ -194,7 +194,7 @@ def test_the_readme_shows_the_committed_results() -> None:
     for name, *numbers, count in rows:
         beginning = "household" if "public household" in name else beginning
         same = {
-            "the same, tuned at ε = 8, a home-week": (private("ideal", "aware", 8, public=beginning), "model"),
+            "the same, tuned at ε = 8 per home-week": (private("ideal", "aware", 8, public=beginning), "model"),
             "the same, tuned without privacy": (nonprivate("ideal", "aware", public=beginning), "model"),
         }
         cell, method = {**shown, **same}[name]

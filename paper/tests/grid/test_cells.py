@@ -41,7 +41,7 @@ def test_a_name_and_its_cell_are_each_others_inverse(name: str) -> None:
     ],
 )
 def test_a_name_that_means_nothing_is_refused(name: str) -> None:
-    with pytest.raises(UserError, match="is no cell of a table"):
+    with pytest.raises(UserError, match="is not a cell of a table"):
         Cell.parse(name)
 
 

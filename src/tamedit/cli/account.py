@@ -14,17 +14,19 @@ from tamedit.privacy.units import Neighbour
 
 def account(
     run: Annotated[Path | None, typer.Argument(help="Folder of a private run; its ledger is read.")] = None,
-    sampling_rate: Annotated[float | None, typer.Option(help="q, the chance of an example to be in a batch.")] = None,
+    sampling_rate: Annotated[
+        float | None, typer.Option(help="q, the probability that an example is in a batch.")
+    ] = None,
     noise_multiplier: Annotated[float | None, typer.Option(help="σ, noise in units of the clipping norm.")] = None,
     steps: Annotated[int | None, typer.Option(help="Number of training steps.")] = None,
-    delta: Annotated[float | None, typer.Option(help="δ; a run's own, or 1e-5, by default.")] = None,
+    delta: Annotated[float | None, typer.Option(help="δ; by default that of the run, or 1e-5.")] = None,
     contributions: Annotated[int | None, typer.Option(help="k, examples that one unit touches; 1 by default.")] = None,
     neighbour: Annotated[
         str | None, typer.Option(help="removal (the default) or replacement of those examples.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say what was spent: ε by privacy loss distributions, with RDP beside it.
+    """Show what was spent: ε by privacy loss distributions (PLD), and by RDP.
 
     Give a run's folder, or --sampling-rate, --noise-multiplier and --steps.
     """
@@ -32,7 +34,7 @@ def account(
     if run is not None:
         if any(value is not None for value in given):
             raise UserError(
-                "Give either a run's folder or the numbers of a plan: the ledger holds a run's own numbers."
+                "Give either a run's folder or the numbers of a plan: the ledger contains a run's own numbers."
             )
         result = of_run(run, delta)
     else:
@@ -108,8 +110,8 @@ def _print_plan(result: dict[str, Any]) -> None:
 
     headline = result["epsilon"]["headline"]
     typer.echo(
-        f"ε = {shown(headline)} at δ = {result['delta']:g} by {result['accountant']}, for a unit of {result['contributions']} "
-        f"example(s) by {result['neighbour']}, after {result['steps']:,} steps"
+        f"ε = {shown(headline)} at δ = {result['delta']:g} by {result['accountant']}, for {result['contributions']} "
+        f"example(s) per unit by {result['neighbour']}, after {result['steps']:,} steps"
     )
     if result["epsilon"]["rdp"] is not None:
         typer.echo(f"ε = {shown(result['epsilon']['rdp'])} by RDP")
@@ -130,4 +132,4 @@ def _print_run(run: Path, result: dict[str, Any]) -> None:
             beside = None if rdp is None else shown(rdp)
             rows.append([unit, row["contributions"], row["neighbour"], shown(pld), beside, row["reason"]])
     heads = ("unit", "examples", "neighbour", "ε (PLD)", "ε (RDP)", "why")
-    print_table(f"What {run} spent, unit by unit", heads, rows, words=(0, 2, 5))
+    print_table(f"What {run} spent, for every privacy unit", heads, rows, words=(0, 2, 5))

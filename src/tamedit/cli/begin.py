@@ -1,4 +1,4 @@
-"""`--init`: the model that training begins from, a run's or one of simulated homes that is trained first."""
+"""`--init`: the model that training starts from: that of a run, or one of simulated homes that is trained first."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ def begin(
     speed: "Speed",
     quiet: bool,
 ) -> "Initial":
-    """The model to begin from; one of simulated homes is trained in the folder `public` of the run, and found there again."""
+    """The model to start from. One of simulated homes is trained in the folder `public` of the run, or read from there."""
     from tamedit.cli.progress import RunProgress
     from tamedit.runs.start import load_initial_run
     from tamedit.training.public import PLACE, SIMULATED, simulated_start

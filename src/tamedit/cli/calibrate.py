@@ -1,4 +1,4 @@
-"""`tamedit calibrate`: the noise for a target ε, or how ε, σ and the number of steps trade against each other."""
+"""`tamedit calibrate`: the noise for a target ε, or the trade-off between ε, σ and the number of steps."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ SHARES = (0.25, 0.5, 1.0, 2.0)
 
 
 def calibrate(
-    sampling_rate: Annotated[float, typer.Option(help="q, the chance of an example to be in a batch.")],
+    sampling_rate: Annotated[float, typer.Option(help="q, the probability that an example is in a batch.")],
     steps: Annotated[int, typer.Option(help="Number of training steps.")],
     epsilon: Annotated[float | None, typer.Option(help="Target ε; leave it out for the table of trade-offs.")] = None,
     delta: Annotated[float, typer.Option(help="δ of the guarantee.")] = 1e-5,
@@ -29,7 +29,7 @@ def calibrate(
     """Find the noise multiplier for a target ε, or show ε for several noise multipliers and numbers of steps."""
     kind = check_numbers(sampling_rate, steps, contributions, neighbour)
     if plot is not None and plot.suffix.lower() not in {".png", ".pdf", ".svg"}:
-        raise UserError(f"--plot {plot} is no picture: end its name in .png, .pdf or .svg.")
+        raise UserError(f"--plot {plot} is not a picture: its name must end in .png, .pdf or .svg.")
     setting: dict[str, Any] = {
         "sampling_rate": sampling_rate,
         "steps": steps,

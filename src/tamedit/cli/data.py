@@ -12,14 +12,14 @@ from tamedit.formatting import print_table, significant
 if TYPE_CHECKING:
     from tamedit.data.series import Series
 
-app = typer.Typer(help="Named data sets, the simulator, and what a file holds.", no_args_is_help=True)
+app = typer.Typer(help="Named data sets, the simulator, and a description of a file.", no_args_is_help=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
 
 
 @app.command("list")
 def list_sources(as_json: Json = False) -> None:
-    """The named data sets, and which of them are on this machine."""
+    """List the named data sets, and which of them are on this machine."""
     from tamedit.data.sources import SOURCES, place
 
     rows = [
@@ -64,7 +64,7 @@ def simulate(
     variety: Annotated[float, typer.Option(help="how far homes differ beyond the usual (0.6: a lot)")] = 0.0,
     as_json: Json = False,
 ) -> None:
-    """Make up the load of households: realistic, and nobody's."""
+    """Simulate the load of households: realistic, but nobody's data."""
     from tamedit.data.simulate import simulate as simulate_series
 
     _check_ending(out)
@@ -79,13 +79,13 @@ def simulate(
 @app.command()
 def convert(
     name: Annotated[str, typer.Argument(help="household or ideal")],
-    raw: Annotated[Path, typer.Argument(help="what the publisher offers: a file, zip or folder")],
+    raw: Annotated[Path, typer.Argument(help="what the publisher provides: a file, zip or folder")],
     out: Annotated[
-        Path | None, typer.Option(help="file to write; where the data set is looked for if not given")
+        Path | None, typer.Option(help="file to write; by default where TameDiT looks for the data set")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Put a publisher's files into our form."""
+    """Convert a publisher's files to the format that TameDiT reads."""
     from tamedit.data.sources import convert as convert_source
     from tamedit.data.sources import place
 
@@ -102,7 +102,7 @@ def describe(
     reading: dict[str, Any],
     as_json: Json = False,
 ) -> None:
-    """What a series holds: range, step, gaps, channels, and a small plot."""
+    """Show what a series contains: range, step, gaps, channels, and a small plot."""
     from tamedit.data.describe import describe as describe_series
     from tamedit.data.sources import load_any
 
@@ -115,7 +115,7 @@ def describe(
 
 
 def _print_description(source: str, facts: dict[str, Any]) -> None:
-    """The facts as tables a person reads."""
+    """Print the facts as tables."""
     overview = [
         ("rows", f"{facts['rows']:,}"),
         ("meters", f"{facts['meters']:,}"),

@@ -14,9 +14,7 @@ def demo(
     seed: options.Seed = 0,
     non_negative: Annotated[
         bool,
-        typer.Option(
-            "--non-negative/--any-sign", help="Use the public fact that a meter's readings cannot be negative."
-        ),
+        typer.Option("--non-negative/--any-sign", help="State the public fact that readings cannot be negative."),
     ] = True,
 ) -> None:
     """Simulate homes, train on them privately, fill gaps, forecast, score, draw."""
@@ -25,6 +23,6 @@ def demo(
     for path in run_demo(out, scale, seed, non_negative):
         typer.echo(f"wrote {path}")
     typer.echo(
-        "This model began from random weights, which a few private steps take past some free guesses and not past all; hourly "
+        "This model began from random weights, and a few private steps beat some training-free baselines, not all; hourly "
         "meters do better from a public model: tamedit train FILE --out RUN --epsilon 8 --init simulated"
     )

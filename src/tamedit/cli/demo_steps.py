@@ -1,6 +1,6 @@
-"""What the demo does, step by step; imported only when it runs.
+"""The steps of the demo; imported only when it runs.
 
-A small fleet of simulated homes stands for private data: the model is trained with a guarantee for every home's week.
+A small fleet of simulated homes takes the role of private data: the model is trained with a guarantee for every home's week.
 """
 
 import json
@@ -39,26 +39,26 @@ STEPS = {"smoke": 60}  # at scale laptop the plan says
 MINUTES = 1.5  # of training at scale laptop, about, on two cores
 WEEKS = 26
 EPSILON, DELTA, UNIT = 8.0, 1e-5, "week"
-AVERAGE_HOME = (0.35,)  # kWh an hour, level and spread: 3.1 MWh a year, a national average and no secret
+AVERAGE_HOME = (0.35,)  # kWh per hour, level and spread: 3.1 MWh per year, a national average and no secret
 DAY, WEEK = 24, 168
 RESULTS = ("gap_fills.png", "forecasts.png", "homes.csv", "filled.csv", "forecast.csv", "evaluation.json")
 FILES = {*RESULTS, RUN, READING, CHECKPOINT, WEIGHTS, SPECIFICATION, LEDGER, NOT_PRIVATE}
 
 
 def _clear(out: Path) -> None:
-    """An earlier demo makes room; nothing else is touched."""
+    """Remove the files of an earlier demo; nothing else is touched."""
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file; name a folder with --out.")
     found = {path.name for path in out.iterdir()} if out.exists() else set()
     if found and ("homes.csv" not in found or not found <= FILES):
-        raise UserError(f"{out} holds other files; name another folder with --out.")
+        raise UserError(f"{out} contains other files; name another folder with --out.")
     shutil.rmtree(out / NOT_PRIVATE, ignore_errors=True)
     for name in found - {NOT_PRIVATE}:
         (out / name).unlink()
 
 
 def run_demo(out: Path, scale: str, seed: int, non_negative: bool = True) -> list[Path]:
-    """Everything the demo promises; returns the files it wrote."""
+    """Run the demo; returns the files it wrote."""
     if scale not in HOMES:
         raise UserError(f"--scale {scale} is not for the demo; choose laptop or smoke.")
     _clear(out)
@@ -93,10 +93,12 @@ def run_demo(out: Path, scale: str, seed: int, non_negative: bool = True) -> lis
     with RunProgress() as progress:
         outcome = train(split, config, out, facts=facts, progress=progress, layout=layout)
     if not outcome.finished:
-        raise Stopped(f"stopped at step {outcome.step} of {config.training.steps}; the demo begins anew next time.")
+        raise Stopped(
+            f"stopped at step {outcome.step} of {config.training.steps}; the demo starts from the beginning next time."
+        )
     model = Model.load(out)
 
-    typer.echo("3/5  Filling gaps and forecasting in the last 15 %, which it has never seen.")
+    typer.echo("3/5  Filling gaps and forecasting in the last 15 %, which the model has never seen.")
     shown = split.test.select(range(3))
     gaps, gap_truth = with_gaps(shown)
     filled = model.impute(gaps.frame(), samples=50, seed=seed)
@@ -107,7 +109,7 @@ def run_demo(out: Path, scale: str, seed: int, non_negative: bool = True) -> lis
     typer.echo("4/5  Drawing.")
     bands([gap_panel(gaps, gap_truth, filled, home) for home in range(3)], out / "gap_fills.png")
     bands(fans, out / "forecasts.png")
-    typer.echo("5/5  Scoring on the test weeks, beside guesses that cost nothing.")
+    typer.echo("5/5  Scoring on the test weeks, next to training-free baselines.")
     scores = evaluate(model, split, windows=96, seed=seed)
     write_text(out / "evaluation.json", json.dumps(scores.to_dict(), indent=2, allow_nan=False) + "\n")
     show(scores)

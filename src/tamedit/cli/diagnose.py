@@ -1,4 +1,4 @@
-"""`tamedit diagnose`: what runs recorded of their gradients, as tables and figures; and the magnitudes that bounds scale."""
+"""`tamedit diagnose`: the gradients that runs recorded, as tables and figures; and the reference magnitudes of bounds."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ def diagnose(
     ] = False,
     public: Annotated[
         bool,
-        typer.Option("--public", help="A fact: the run's data is public or simulated.", rich_help_panel=PUBLIC),
+        typer.Option("--public", help="State that the run's data is public or simulated.", rich_help_panel=PUBLIC),
     ] = False,
     under_noise: Annotated[
         bool,
@@ -40,26 +40,28 @@ def diagnose(
     not_public_anyway: Annotated[
         bool,
         typer.Option(
-            "--not-public-anyway", help="Measure private data without noise: no guarantee.", rich_help_panel=PUBLIC
+            "--not-public-anyway",
+            help="Measure private data without noise, without any guarantee.",
+            rich_help_panel=PUBLIC,
         ),
     ] = False,
     theory: Annotated[bool, typer.Option("--theory", hidden=True)] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show gradient tails, clipping, losses and step times of runs side by side. Nothing of it is private."""
+    """Show gradient tails, clipping, losses and step times of runs side by side. None of it is private."""
     if theory:
-        raise UserError(f"--theory is a command of its own now: tamedit theory {runs[0]}.")
+        raise UserError(f"--theory is now a separate command: tamedit theory {runs[0]}.")
     if (public or not_public_anyway or under_noise) and not bounds:
         raise UserError(
-            "--public, --under-noise and --not-public-anyway belong to --bounds; add --bounds, or leave them out."
+            "--public, --under-noise and --not-public-anyway need --bounds; add --bounds, or leave them out."
         )
     if under_noise and not_public_anyway:
         raise UserError("--under-noise needs public or simulated data; leave out --not-public-anyway.")
     if bounds:
         if len(runs) > 1:
-            raise UserError(f"--bounds measures one run and {len(runs)} were named; name one.")
+            raise UserError(f"--bounds measures one run, but {len(runs)} were named; name one.")
         if out is not None or baseline is not None:
-            raise UserError("--out and --baseline belong to the comparison of runs; leave them out with --bounds.")
+            raise UserError("--out and --baseline are for comparing runs; leave them out with --bounds.")
         measure(runs[0], public, not_public_anyway, under_noise, as_json)
         return
     from tamedit.diagnostics.compare import compare
@@ -143,7 +145,7 @@ def show(found: dict[str, Any]) -> None:
         for name, run in zip(names, runs, strict=True)
     ]
     heads = ["run", "arm", "mean", "p50", "p90", "mean / Non-DP", "p50 / Non-DP"]
-    print_table("seconds a step", heads, times, words=(0, 1))
+    print_table("seconds per step", heads, times, words=(0, 1))
     for note in found["notes"]:
         typer.echo(f"note: {note}")
     typer.echo(found["statement"])

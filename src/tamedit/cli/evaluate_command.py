@@ -1,4 +1,4 @@
-"""`tamedit evaluate`: a run's model on its test split, beside the free baselines."""
+"""`tamedit evaluate`: a run's model on its test split, next to training-free baselines."""
 
 import json
 from functools import partial
@@ -23,7 +23,7 @@ PERCENT = {"point_MAPE", "MAPE_left_out", "WAPE", "coverage50", "coverage90"}
 
 
 def show(evaluation: Any) -> None:
-    """A table a person can read: z-units, best of each column in bold."""
+    """Print a short table: z-units, best of each column in bold."""
     heads = ("method", "RMSE", "MAE", "CRPS", "in 50 %", "in 90 %")
     for task in ("imputation", "forecast"):
         rows = [row for row in evaluation.rows if row.task == task]
@@ -50,7 +50,7 @@ def _ahead(evaluation: Any, task: str) -> str:
 
 
 def show_all(evaluation: Any) -> None:
-    """Every metric, a line each: the model's with its interval, the free probabilistic guess's, the best free guess's."""
+    """Every metric, one line each: the model's with its interval, the free probabilistic guess's, the best free guess's."""
     from tamedit.evaluation.metrics import METRICS
 
     heads = ("metric", "model", "95 % interval", "free fill\n+ Gaussian", "best free\nguess")
@@ -76,7 +76,7 @@ def show_all(evaluation: Any) -> None:
 
 
 def show_protocol(result: Any) -> None:
-    """Ours beside what others published for the same data and task."""
+    """Our numbers next to published ones for the same data and task."""
     from tamedit.evaluation.published import published
 
     sources: list[str] = []
@@ -113,25 +113,26 @@ def _cell(value: float | None, least: float | None) -> Any:
 
 def evaluate(
     runs: Annotated[
-        list[Path], typer.Argument(help="Folder made by `tamedit train`; several that differ in the seed are combined.")
+        list[Path],
+        typer.Argument(help="Folder made by `tamedit train`. Several runs that differ only in the seed are combined."),
     ],
     data: options.MovedData = None,
-    samples: Annotated[int, typer.Option("--samples", help="Samples a window.", min=4)] = 20,
+    samples: Annotated[int, typer.Option("--samples", help="Samples per window.", min=4)] = 20,
     horizon: Annotated[
-        int | None, typer.Option("--horizon", help="Steps to forecast (a season if not given).", min=1)
+        int | None, typer.Option("--horizon", help="Steps to forecast (one season if not given).", min=1)
     ] = None,
     windows: Annotated[int, typer.Option("--windows", help="Test windows at most.", min=1)] = 128,
     everything: Annotated[bool, typer.Option("--all", help="Show every metric, in both units.")] = False,
     protocol: Annotated[
         str | None,
-        typer.Option("--protocol", help="Measure as peers do: tslib (MSE, MAE) or csdi (quantile CRPS)."),
+        typer.Option("--protocol", help="Measure as other papers do: tslib (MSE, MAE) or csdi (quantile CRPS)."),
     ] = None,
     resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of the windows.", min=0)] = 1000,
     seed: options.Seed = 0,
     device: options.Device = "auto",
     as_json: options.AsJson = False,
 ) -> None:
-    """Score a model on its test split: RMSE, MAE, CRPS and the honesty of its intervals, beside the free baselines."""
+    """Score a model on its test split: RMSE, MAE, CRPS and the coverage of its intervals, next to training-free baselines."""
     from tamedit.evaluation.seeds import over_runs, seeds_of
 
     if protocol is not None and everything:

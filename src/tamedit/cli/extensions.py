@@ -16,7 +16,7 @@ PAPER = ("reproduce", "theory")  # what `tamedit_paper` adds
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give the command line what is installed; a command of the paper that is not answers with how to get it."""
+    """Give the command line what is installed; a command of the paper that is not installed says how to get it."""
     found = {point.name: point for point in entry_points(group=GROUP)}
     for name in sorted(found):
         try:

@@ -12,7 +12,7 @@ from tamedit.errors import UserError
 Run = Annotated[Path, typer.Argument(help="Folder made by `tamedit train`.")]
 File = Annotated[Path, typer.Argument(help="CSV or Parquet file with the model's columns; NaN or empty = missing.")]
 Out = Annotated[Path, typer.Option("--out", help="Where to write: .csv or .parquet.")]
-Samples = Annotated[int, typer.Option("--samples", help="Samples a cell.", min=1, max=100_000)]
+Samples = Annotated[int, typer.Option("--samples", help="Samples per cell.", min=1, max=100_000)]
 AllSamples = Annotated[bool, typer.Option("--all-samples", help="Write every sample instead of median and quantiles.")]
 
 
@@ -28,7 +28,7 @@ def _write(table: Any, out: Path) -> None:
 
 
 def _check_out(out: Path, *inputs: Path | None) -> None:
-    """Whether a table can be written there without loss: said before the long work."""
+    """Check before the long work that a table can be written there without loss."""
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise UserError(f"--out {out} must end in .csv or .parquet.")
     if out.is_dir():
@@ -55,7 +55,7 @@ def impute(
     device: options.Device = "auto",
     as_json: options.AsJson = False,
 ) -> None:
-    """Fill every gap of a table: the median, with 5, 25, 75 and 95 % quantiles beside it.
+    """Fill every gap of a table: the median, with 5, 25, 75 and 95 % quantiles.
 
     Observed cells are kept, to single precision.
     """

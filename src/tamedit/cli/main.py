@@ -1,4 +1,4 @@
-"""The command line: one file a command, and one place where mistakes become one sentence."""
+"""The command line: one file per command, and one place where mistakes become one sentence."""
 
 import errno
 import os
@@ -22,7 +22,7 @@ from tamedit.cli.report import report
 from tamedit.cli.train import train
 from tamedit.errors import UserError, first_complaint
 
-TOO_MUCH = "This needs more memory or larger numbers than there are; ask for fewer samples, steps or windows."
+TOO_MUCH = "This needs more memory or larger numbers than are available; ask for fewer samples, steps or windows."
 _state = {"debug": False}
 app = typer.Typer(
     name="tamedit",
@@ -31,7 +31,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(data_app, name="data", help="Named data sets, the simulator, and a look at a file.")
+app.add_typer(data_app, name="data", help="Named data sets, the simulator, and a description of a file.")
 for command in (
     train,
     impute,
@@ -66,7 +66,7 @@ def _options(
 
 
 def main() -> None:
-    """Run a command; a user's mistake is one sentence and exit code 2, a wish to stop is exit code 130."""
+    """Run a command; a user's mistake gives one sentence and exit code 2, a request to stop exit code 130."""
     _state["debug"] = False
     try:
         code = app(standalone_mode=False)
@@ -76,10 +76,13 @@ def main() -> None:
         _end(str(error), 2)
     except OSError as error:
         if error.errno == errno.EPIPE:
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - nobody listens any more; Python flushes at exit
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - nobody reads the output any more; Python flushes at exit
             sys.exit(1)
         place = f" ({error.filename})" if error.filename else ""
-        _end(f"The system refused: {error.strerror or error}{place}; free some space, or choose another place.", 2)
+        _end(
+            f"The operating system reports: {error.strerror or error}{place}; free some space, or choose another place.",
+            2,
+        )
     except (MemoryError, OverflowError):
         _end(TOO_MUCH, 2)
     except Exception as error:

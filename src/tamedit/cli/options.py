@@ -13,7 +13,7 @@ from tamedit.errors import UserError
 
 
 class Stopped(Exception):
-    """Someone asked a command to stop, and it did so in good order; the message says how to go on."""
+    """The user asked a command to stop, and it stopped cleanly; the message says how to continue."""
 
 
 Time = Annotated[str | None, typer.Option("--time", help="Column of time stamps (found if not given).")]
@@ -21,16 +21,21 @@ Identifier = Annotated[str | None, typer.Option("--id", help="Column of meter na
 Targets = Annotated[str | None, typer.Option("--targets", help="Columns to fill and forecast, comma separated.")]
 Covariates = Annotated[str | None, typer.Option("--covariates", help="Columns known at every step, comma separated.")]
 Frequency = Annotated[str | None, typer.Option("--frequency", help="Step between rows, such as 1h or 15min.")]
-Timezone = Annotated[str | None, typer.Option("--timezone", help="Where the stamps are local, such as Europe/London.")]
+Timezone = Annotated[str | None, typer.Option("--timezone", help="Time zone of local stamps, such as Europe/London.")]
 MissingCovariates = Annotated[
     str | None, typer.Option("--missing-covariates", help="refuse a covariate with gaps, or hold its last known value.")
 ]
-NonNegative = Annotated[bool, typer.Option("--non-negative", help="A public fact: readings cannot be negative.")]
+NonNegative = Annotated[
+    bool, typer.Option("--non-negative", help="State the public fact that readings cannot be negative.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of every random stream.", min=0)]
 MovedData = Annotated[
     str | None,
-    typer.Option("--data", help="Where the data is now, if it was moved; or other data of the same form, split alike."),
+    typer.Option(
+        "--data",
+        help="Where the data is now, if it has moved; or other data with the same columns, split in the same way.",
+    ),
 ]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
 
@@ -79,7 +84,7 @@ def _listed(names: str | None) -> list[str] | None:
 
 
 def say_notes(notes: tuple[str, ...], as_json: bool) -> None:
-    """What was assumed in reading the data, unless a machine listens."""
+    """What was assumed in reading the data, unless the output is JSON."""
     if not as_json:
         for note in notes:
             typer.echo(f"note: {note}")
@@ -93,7 +98,7 @@ def numbers(option: str, text: str | None) -> tuple[float, ...] | None:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise UserError(
-            f"{option} {text} is not a list of numbers; write one number a target, such as 0.35 or 1.5,20."
+            f"{option} {text} is not a list of numbers; write one number per target, such as 0.35 or 1.5,20."
         ) from None
 
 

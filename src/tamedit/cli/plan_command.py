@@ -20,30 +20,33 @@ def plan(
     source: Annotated[
         str | None, typer.Argument(help="A named data set or a file, whose units are counted; or give --units.")
     ] = None,
-    epsilon: Annotated[float, typer.Option("--epsilon", help="The budget.")] = 8.0,
+    epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy budget.")] = 8.0,
     delta: Annotated[float, typer.Option("--delta", help="δ of the guarantee.")] = 1e-5,
-    unit: Annotated[str, typer.Option("--unit", help="Whom it protects: record, day, week or series.")] = "week",
+    unit: Annotated[
+        str, typer.Option("--unit", help="Privacy unit, what one guarantee covers: record, day, week or series.")
+    ] = "week",
     units: Annotated[
-        int | None, typer.Option("--units", help="Training examples: one a block (home-weeks) or one a meter (series).")
+        int | None,
+        typer.Option("--units", help="Training examples: one per block (home-weeks) or one per meter (series)."),
     ] = None,
     window: Annotated[int | None, typer.Option("--window", help="Steps in a window.", min=8)] = None,
     init: Annotated[
-        str | None, typer.Option("--init", help="Training will begin from this public model: a run, or `simulated`.")
+        str | None, typer.Option("--init", help="Public model to start from: a run, or `simulated`.")
     ] = None,
-    minutes: Annotated[float, typer.Option("--minutes", help="Time for training, about.", min=0.1)] = 10.0,
+    minutes: Annotated[float, typer.Option("--minutes", help="Approximate training time in minutes.", min=0.1)] = 10.0,
     cores: Annotated[int, typer.Option("--cores", help="Cores to train on.", min=1)] = 2,
     reading: dict[str, Any],
     as_json: options.AsJson = False,
 ) -> None:
     """Propose model, batch, steps and noise for a private run, and say why.
 
-    Nothing is read but sizes, stamps and which readings are missing.
+    It reads only sizes, stamps and which readings are missing.
     """
     if (source is None) == (units is None):
         raise UserError("Give either a data source or --units N, the number of training examples.")
     if units is not None and reading:
         raise UserError(
-            f"{', '.join(options.as_options(reading))} say how to read a file, and --units reads none; leave out."
+            f"{', '.join(options.as_options(reading))} say how to read a file, but --units reads none; leave them out."
         )
     if not epsilon > 0 or not 0 < delta < 1:
         raise UserError(f"--epsilon {epsilon:g} must be positive and --delta {delta:g} between 0 and 1.")
@@ -82,12 +85,14 @@ def plan(
 
 
 def _check_init(init: str) -> None:
-    """A proposal for a beginning that is not there would be a wrong one."""
+    """A proposal for an initial model that does not exist would be wrong."""
     from tamedit.runs.artifact import WEIGHTS
     from tamedit.training.public import SIMULATED
 
     if init != SIMULATED and not (Path(init) / WEIGHTS).is_file():
-        raise UserError(f"--init {init} holds no trained model; name a folder made by `tamedit train`, or `simulated`.")
+        raise UserError(
+            f"--init {init} contains no trained model; name a folder made by `tamedit train`, or `simulated`."
+        )
 
 
 def show(found: "Proposal", unit: str, command: str) -> None:
@@ -96,7 +101,7 @@ def show(found: "Proposal", unit: str, command: str) -> None:
         "size": "model size",
         "batch_size": "batch B",
         "steps": "steps T",
-        "draws": "draws a unit G",
+        "draws": "draws per unit G",
         "clip": "clipping C",
         "noise_multiplier": "noise σ",
         "signal_to_noise": "√T B / σ",
@@ -105,7 +110,7 @@ def show(found: "Proposal", unit: str, command: str) -> None:
         "bounds": "bounds",
     }
     rows = [(label, getattr(found, name), found.reasons[name]) for name, label in labels.items()]
-    title = f"(ε = {found.epsilon:g}, δ = {found.delta:g}) for a {unit}, {found.examples:,} examples"
+    title = f"(ε = {found.epsilon:g}, δ = {found.delta:g}) per {unit}, {found.examples:,} examples"
     print_table(title, ("what", "proposal", "why"), rows, words=(0, 2))
     typer.echo(f"about {found.minutes:.0f} minutes; every number may be overridden.")
     typer.echo(f"next: {command}")

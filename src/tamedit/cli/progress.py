@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, a plain line now and then elsewhere."""
+"""Progress of a run: a bar on a terminal, a plain line from time to time elsewhere."""
 
 import sys
 import time

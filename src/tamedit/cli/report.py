@@ -24,7 +24,7 @@ def report(
     from tamedit.report.write import FILE, write_report
     from tamedit.runs.folder import NOT_PRIVATE, load_run
 
-    load_run(run)  # a folder that is no run is refused before a place in it is thought of
+    load_run(run)  # reject a folder that is not a run before choosing a place in it
     place = run / NOT_PRIVATE / FILE if out is None else out
     check_place(place)
     if not as_json:
@@ -41,7 +41,9 @@ def report(
         "privacy": found.privacy,
     }
     if not as_json:
-        typer.echo("The page shows test data and measurements without noise: not private, not to leave with the model.")
+        typer.echo(
+            "The page shows test data and measurements without noise. It is not private: do not share it with the model."
+        )
     options.wrote([place], as_json, **(facts if as_json else {}))
 
 

@@ -19,7 +19,7 @@ UNITS = {"z": "z-units", "original": "the data's units"}
 
 
 def show_seeds(combined: dict[str, Any], everything: bool) -> None:
-    """A table a task: methods down and metrics across; with `everything`, all metrics down and methods across."""
+    """One table per task: methods down and metrics across; with `everything`, all metrics down and methods across."""
     seeds = ", ".join(str(seed) for seed in combined["seeds"])
     for task, methods in combined["tasks"].items():
         hidden = {

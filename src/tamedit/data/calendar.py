@@ -1,7 +1,7 @@
 """Calendar covariates: where a stamp lies in its day, week and year, as points on three circles.
 
-A phase φ in [0, 1) becomes (sin 2πφ, cos 2πφ), so that 23:59 lies beside 00:00 and 31 December beside 1 January. Stamps
-with a time zone are read on the local clock: people get up by it.
+A phase φ in [0, 1) becomes (sin 2πφ, cos 2πφ), so that 23:59 lies next to 00:00 and 31 December next to 1 January. Stamps
+with a time zone are read on the local clock, because people follow it.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The catalogue of named data sets: their files, licences and what is publicly known of them."""
+"""The catalogue of named data sets: their files, licences and what is publicly known about them."""
 
 from dataclasses import dataclass
 
@@ -82,7 +82,7 @@ SOURCES: dict[str, Source] = {
             file="household_uci_hourly.csv",
             sha256="97a7502b46ec2182d147e753329674ea257d1fff19eb3bf802f0516aac17bf62",
             licence="CC BY 4.0",
-            description="one household near Paris, kWh an hour, 2006-12 to 2010-11 (UCI 235, doi 10.24432/C58K54)",
+            description="one household near Paris, kWh per hour, 2006-12 to 2010-11 (UCI 235, doi 10.24432/C58K54)",
             origin="household_power_consumption.txt from https://archive.ics.uci.edu/dataset/235",
             url=None,
             frequency="1h",

@@ -2,7 +2,7 @@
 
 With x the readings, N the negative ones and m the moving average over 7 days of the readings that are neither missing
 nor in N, the deviations d = x − m are interpolated linearly in time across N, and x̂ = max(0, m + d̂) takes the place of
-x there. So a replaced reading follows the level of its own week and leans on its neighbours; missing ones stay missing.
+x there. So a replaced reading follows the level of its own week and depends on its neighbours. Missing readings stay missing.
 
 A neighbour may be far away, so in private training a single reading would touch many examples (`Series.reach`). There
 negative readings become missing instead, each by itself.
@@ -21,7 +21,7 @@ _BASELINE = pd.Timedelta(days=7)
 def replace_negatives(series: Series) -> Series:
     """The series without negative readings; `notes` says how many were replaced.
 
-    A channel of a meter whose readings are all negative has nothing to lean on: its readings become missing.
+    If all readings of a channel of a meter are negative, they become missing: there is nothing to interpolate from.
     """
     with np.errstate(invalid="ignore"):
         negative = series.values < 0

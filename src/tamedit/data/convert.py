@@ -56,8 +56,8 @@ def household_hours(raw: Path) -> pd.DataFrame:
 def ideal_hours(raw: Path) -> pd.DataFrame:
     """Columns client, timestamp and value (kVA): hourly means of every home's mains; hours without readings are absent.
 
-    `raw` is a folder or zip with a file a home, homeNNN_…_electric-mains_electric-combined.csv (or .csv.gz): rows of
-    stamp and apparent power in VA, about one a second, without a header. Seconds are averaged to minutes and minutes to
+    `raw` is a folder or zip with one file per home, homeNNN_…_electric-mains_electric-combined.csv (or .csv.gz): rows of
+    stamp and apparent power in VA, about one per second, without a header. Seconds are averaged to minutes and minutes to
     hours; an hour counts if at least half of its minutes have a reading.
     """
     homes = []
@@ -66,14 +66,14 @@ def ideal_hours(raw: Path) -> pd.DataFrame:
             hourly = _home_hours(file, compressed=name.endswith(".gz"))
         except (ValueError, OSError, EOFError, UnicodeDecodeError, pd.errors.ParserError) as error:
             raise UserError(
-                f"{name} in {raw} does not hold rows of time stamp and power; download it again."
+                f"{name} in {raw} does not contain rows of time stamp and power; download it again."
             ) from error
         match = _HOME.search(name)
         assert match is not None  # _ideal_files yields nothing else
         homes.append(hourly.assign(client=f"ideal_home{match[1]}"))
     if not homes:
         raise UserError(
-            f"{raw} holds no homeNNN_…_electric-mains_electric-combined.csv(.gz); give the folder or zip with the "
+            f"{raw} contains no homeNNN_…_electric-mains_electric-combined.csv(.gz); give the folder or zip with the "
             f"sensor readings: {source('ideal').origin}."
         )
     panel = pd.concat(homes, ignore_index=True)
@@ -85,13 +85,13 @@ def _opened(raw: Path, inside: re.Pattern[str]) -> IO[bytes]:
     if raw.is_dir():
         found = sorted(path for path in raw.rglob("*") if inside.search(path.name))
         if not found:
-            raise UserError(f"{raw} holds no file {inside.pattern!r}; give the file itself.")
+            raise UserError(f"{raw} contains no file {inside.pattern!r}; give the file itself.")
         return open(found[0], "rb")
     if zipfile.is_zipfile(raw):
         archive = zipfile.ZipFile(raw)
         names = [name for name in archive.namelist() if inside.search(name)]
         if not names:
-            raise UserError(f"{raw} holds no file {inside.pattern!r}; give the file itself.")
+            raise UserError(f"{raw} contains no file {inside.pattern!r}; give the file itself.")
         return archive.open(names[0])
     return open(raw, "rb")
 

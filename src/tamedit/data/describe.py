@@ -1,4 +1,4 @@
-"""What a series holds, in numbers: range, step, gaps, channels; plain values, ready for JSON or a table."""
+"""What a series contains, in numbers: range, step, gaps, channels; plain values, ready for JSON or a table."""
 
 from typing import Any
 

@@ -1,12 +1,12 @@
-"""Units in which a model sees a window: x ↦ (x − level) / scale, undone on output.
+"""The units in which a model sees a window: x ↦ (x − level) / scale, undone on output.
 
-Three modes, told apart by whose data decides:
+There are three modes. They differ in the data that decides:
 
     instance     level μ and scale of every window from its own observed cells:
                  scale = sqrt(var + (floor + tiny)² + (relative_floor · μ)²), tiny = 1e-6 or less. No statistic of the
                  data set is used, so there is nothing to protect and nothing to pay. The floors are public constants: a
                  window that is nearly constant would otherwise have a tiny scale and residuals that rule the loss.
-    public       one level and scale a channel, given by the user as facts that were known before.
+    public       one level and scale per channel, given by the user as facts that were known before.
     nonprivate   mean and standard deviation of the training rows: what the paper does. Touches private data outside of
                  any guarantee, so every statement must say so (`warning`).
 
@@ -34,7 +34,7 @@ _TINY = 1e-6
 
 @dataclass(frozen=True)
 class Scaling:
-    """How windows are put into units; see the module's text. Tuples have one number a target channel."""
+    """How windows are put into units; see the module's text. Tuples have one number per target channel."""
 
     mode: Mode
     level: tuple[float, ...]  # the centre (public, nonprivate); for windows with nothing observed (instance)
@@ -73,7 +73,7 @@ class Scaling:
         return torch.where(some, mean * largest, level), torch.where(some, own, scale)
 
     def warning(self) -> str | None:
-        """The sentence that must stand beside every guarantee if statistics of private data were used."""
+        """The sentence that every statement must contain if statistics of private data were used."""
         if self.origin != "nonprivate":
             return None
         return (
@@ -108,7 +108,7 @@ def fit_scaling(
 ) -> Scaling:
     """A scaling for the targets of `train`; only mode "nonprivate" looks at its readings.
 
-    `level`, `scale` and the floors are public facts: one number, or one a channel. Mode "public" needs the first two. In
+    `level`, `scale` and the floors are public facts: one number, or one per channel. Mode "public" needs the first two. In
     mode "instance" the floor is a hundredth of the public scale if that is given, and 0 if it is not.
     """
     if mode not in get_args(Mode):
@@ -119,7 +119,7 @@ def fit_scaling(
     given_floor = _a_channel("floor", floor, channels)
     given_share = _a_channel("relative_floor", relative_floor, channels) or ()
     if (given_level is None) != (given_scale is None):
-        raise UserError("A public level and a public scale belong together; give both or neither.")
+        raise UserError("A public level needs a public scale, and the other way round; give both or neither.")
     if min(given_share) < 0 or min(given_floor or (0.0,)) < 0:
         raise UserError(f"The floors must be 0 or above, not floor={floor} and relative_floor={relative_floor}.")
     origin: Origin = "none" if given_level is None else "public"
@@ -151,7 +151,9 @@ def _a_channel(
         return None
     numbers = (float(given),) * channels if isinstance(given, int | float) else tuple(float(one) for one in given)
     if len(numbers) != channels:
-        raise UserError(f"{name} has {len(numbers)} numbers and the series has {channels} targets; give one a target.")
+        raise UserError(
+            f"{name} has {len(numbers)} numbers but the series has {channels} targets; give one number per target."
+        )
     if any(not math.isfinite(one) or (positive and one <= 0) for one in numbers):
         raise UserError(f"{name}={numbers} must be finite{' and above 0' if positive else ''}.")
     return numbers

@@ -1,7 +1,7 @@
 """`Series`: one or more meters on a regular time grid, joined end to end.
 
 Rows offsets[m] : offsets[m + 1] belong to meter m. Within a meter every row is one step after the row before; between
-meters nothing is implied, so that meters may start and stop when they like. NaN means missing, everywhere.
+meters nothing is implied: each meter has its own start and end. NaN means missing, everywhere.
 """
 
 from collections.abc import Sequence
@@ -124,7 +124,7 @@ class Series:
     def rows(self, start: int, stop: int) -> "Series":
         """Rows start : stop of a single meter."""
         if len(self.meters) != 1:
-            raise UserError(f"rows() cuts a single meter and this series has {len(self.meters)}; select() one first.")
+            raise UserError(f"rows() cuts a single meter, but this series has {len(self.meters)}; select() one first.")
         return self.between(np.array([start]), np.array([stop]))
 
     def select(self, meters: Sequence[int]) -> "Series":
@@ -154,7 +154,7 @@ class Series:
     def frame(self, values: np.ndarray | None = None) -> pd.DataFrame:
         """Back to pandas, laid out as the user wrote it, with other (T, K) values if given.
 
-        Wide: stamps as the index, one column a target. Long: columns for the meter, the stamp and every target.
+        Wide: stamps as the index, one column per target. Long: columns for the meter, the stamp and every target.
         """
         values = self.values if values is None else np.asarray(values)
         if values.shape != self.values.shape:
@@ -186,7 +186,7 @@ def read(
 
     Arguments
         time         column of time stamps
-        id           column of meter names: the long layout (one row a meter and stamp)
+        id           column of meter names: the long layout (one row per meter and stamp)
         value        the one target column, the same as targets=[value]
         targets      columns to fill, forecast and generate
         covariates   columns that are known at every step, also in the future (holidays, tariffs)
@@ -208,7 +208,7 @@ def read(
         columns = {"time": time, "id": id, "covariates": covariates, "frequency": frequency, "timezone": timezone}
         if idle := [name for name, given in columns.items() if given]:
             raise UserError(
-                f"{', '.join(idle)}: an array has no columns and its rows are taken for hours; give a table with stamps instead."
+                f"{', '.join(idle)}: an array has no columns, and its rows are taken as hours; give a table with stamps instead."
             )
         parts = assemble.from_array(source, names)
     else:

@@ -1,6 +1,6 @@
-"""A simulator of household load: public data that looks like a private meter's, made up from a seed.
+"""A simulator of household load: public data that looks like a private meter's, generated from a seed.
 
-The load of one meter, in kWh an hour, is
+The load of one meter, in kWh per hour, is
 
     x_t = base_t + activity_t · (appliances_t + habits_t) + heating_t,
 
@@ -16,7 +16,7 @@ have them. Meter i depends on the seed and on i alone, not on how many meters th
 A first draft was compared with summary figures of the `ideal` homes (mean level, skew, autocorrelation) and four of them
 (base load, two weights of habits and appliances, heating) were moved towards those figures. So the simulator needs no data
 to run, but it is not independent of `ideal`: a study that pre-trains on it and tests on `ideal` has to say so. A fleet with
-`variety` draws those four anew for every meter, over a range that is wide beside how far they were moved.
+`variety` draws those four again for every meter, over a range that is much wider than they were moved.
 """
 
 from dataclasses import dataclass
@@ -101,7 +101,7 @@ def _check(meters: int, hours: int, seed: int, *rates: float) -> None:
     if seed < 0:
         raise UserError(f"seed={seed} must be 0 or above.")
     if any(not 0 <= rate <= 0.5 for rate in rates):
-        raise UserError(f"Rates must lie between 0 and 0.5 an hour, not {rates}.")
+        raise UserError(f"Rates must lie between 0 and 0.5 per hour, not {rates}.")
 
 
 def _clock(times: pd.DatetimeIndex, seed: int) -> _Clock:
@@ -144,7 +144,7 @@ def _profiles(generator: np.random.Generator) -> np.ndarray:
 
 
 def _load(generator: np.random.Generator, clock: _Clock, variety: float = 0.0) -> np.ndarray:
-    """One undisturbed meter, (T,) kWh an hour, above zero."""
+    """One undisturbed meter, (T,) kWh per hour, above zero."""
     standby, habits, busyness, warmth = np.exp(variety * generator.standard_normal(4)) if variety else np.ones(4)
     count, days = len(clock.hour), int(clock.day[-1]) + 1
     size = generator.lognormal(0.0, 0.45)

@@ -1,4 +1,4 @@
-"""Named data sets: where their file is, what it must hold, how it is split, and what is publicly known of it.
+"""Named data sets: where their file is, what it must contain, how it is split, and what is publicly known about it.
 
 A file is looked for in the folder that the variable TAMEDIT_DATA names, then in the user's cache. The two ETT files are
 downloaded when they are absent; the other two are downloaded by hand from their publishers and put into our form with
@@ -68,7 +68,7 @@ def fetch(name: str) -> Path:
         pooch.retrieve(wanted.url, known_hash=f"sha256:{wanted.sha256}", fname=wanted.file, path=folder)
     except ValueError as error:
         raise UserError(
-            f"What {wanted.url} sent is not the published {wanted.file} (its SHA-256 differs); try again later, or put "
+            f"The file from {wanted.url} is not the published {wanted.file} (its SHA-256 differs); try again later, or put "
             f"the file into {folder} yourself."
         ) from error
     except OSError as error:
@@ -88,7 +88,7 @@ def load(name: str, *, private: bool = False) -> Series:
     series = read(path, frequency=wanted.frequency)
     if len(series.targets) != len(wanted.typical_level):
         raise UserError(
-            f"{path} does not hold the data set {name!r}; convert it again with: tamedit data convert {name}"
+            f"{path} does not contain the data set {name!r}; convert it again with: tamedit data convert {name}"
         )
     if wanted.url is None and not has_checksum(path, wanted.sha256):
         series = replace(series, notes=(*series.notes, f"{wanted.file} differs from our own conversion of {name!r}."))
@@ -102,7 +102,7 @@ def load_any(source: str, *, private: bool = False, **reading: Any) -> Series:
     if source in SOURCES:
         if reading:
             raise UserError(
-                f"{', '.join(reading)} say how to read a file, and {source} is a named data set with columns of its own; leave "
+                f"{', '.join(reading)} say how to read a file, but {source} is a named data set with its own columns; leave "
                 "them out, or give the file's path."
             )
         return load(source, private=private)

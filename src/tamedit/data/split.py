@@ -1,4 +1,4 @@
-"""Chronological splits: what is learned from comes before what is tested on, or from other meters."""
+"""Chronological splits: the training part comes before the test part, or from other meters."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -53,14 +53,14 @@ def split_by_meter(series: Series, test: Collection[str], validation_share: floa
     """Test on other meters: all rows of those named in `test`.
 
     The last `validation_share` of the rows of every other meter is for validation, what comes before for training. Where a
-    meter goes depends on its own name alone, so that a meter more or less moves no other: a guarantee needs that.
+    meter goes depends only on its own name. Adding or removing a meter moves no other meter; a guarantee needs that.
     """
     if not 0 <= validation_share < 1:
         raise UserError(f"validation_share={validation_share} must be at least 0 and below 1.")
     chosen = np.array([meter in test for meter in series.meters])
     if chosen.all() or not chosen.any():
         raise UserError(
-            f"{int(chosen.sum())} of the {len(chosen)} meters are named for the test; some must be, and not all."
+            f"{int(chosen.sum())} of the {len(chosen)} meters are named for the test; name at least one, but not all."
         )
     rest = series.select(np.flatnonzero(~chosen).tolist())
     edges = np.rint(rest.lengths * (1 - validation_share)).astype(np.int64)

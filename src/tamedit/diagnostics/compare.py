@@ -1,4 +1,4 @@
-"""Several runs side by side: which is the baseline, which the unprivate one, and what the numbers say of each."""
+"""Several runs side by side: which is the baseline, which has no privacy, and the numbers of each."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -47,7 +47,7 @@ class Comparison:
         return None if self.plain is None else slowdown(self.summaries[number], self.summaries[self.plain])
 
     def notes(self) -> list[str]:
-        """What a reader must know before believing a ratio."""
+        """What a reader must know before trusting a ratio."""
         notes = []
         for number, record in enumerate(self.records):
             if not len(record.rows):

@@ -32,8 +32,8 @@ class Record:
     config: RunConfig
     clip: float | None  # C; None for a run that clips nothing
     parts: tuple[tuple[str, str], ...]  # ("block 1", "cond"), …: the columns of rows["parts"]
-    rows: np.ndarray  # one an example: step, total, cond, other, factor, parts
-    times: np.ndarray  # one a step: step, seconds
+    rows: np.ndarray  # one per example: step, total, cond, other, factor, parts
+    times: np.ndarray  # one per step: step, seconds
     metrics: list[dict[str, float]]
 
     @property
@@ -88,14 +88,16 @@ def read_record(folder: Path) -> Record:
 
 def _header(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        raise UserError(f"{path.parent.parent} has no record of its gradients ({path.name} is missing); train it anew.")
+        raise UserError(
+            f"{path.parent.parent} has no record of its gradients ({path.name} is missing); train it again."
+        )
     try:
         header: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if header["version"] != 1:
             raise ValueError("another version")
         return header | {"parts": header["parts"], "clip": header["clip"]}
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path} is damaged or from another version; train the run anew.") from error
+        raise UserError(f"{path} is damaged or from another version; train the run again.") from error
 
 
 def read_records(folders: Sequence[Path]) -> list[Record]:

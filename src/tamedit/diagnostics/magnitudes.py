@@ -65,7 +65,7 @@ def measure_run(run: Path, *, public: bool = False, anyway: bool = False) -> Ref
     config, facts = load_run(run)
     if any(bounds != Bounds() for bounds in config.network.bounds):
         raise UserError(
-            f"{run} was trained with bounds, so its magnitudes show the bounds and not the data; train with --bounds off."
+            f"{run} was trained with bounds, so its magnitudes show the bounds, not the data; train with --bounds off."
         )
     origin = origin_of(config, said=public)
     if origin == "not public" and not anyway:

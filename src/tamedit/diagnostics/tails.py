@@ -6,7 +6,7 @@
     η                           min(1, C / ‖g‖): mean, p10, p50, p90, p99
     Hill's tail index           k / Σ_{i ≤ k} log(x_(i) / x_(k+1)), x_(1) ≥ x_(2) ≥ …; a Pareto tail P(X > x) ~ x^−a has index a
 
-ρ describes what was seen. It bounds nothing.
+ρ describes what was measured. It is not a bound.
 """
 
 from dataclasses import asdict, dataclass
@@ -45,7 +45,7 @@ class Clipping:
 
 @dataclass(frozen=True)
 class StepTime:
-    """Seconds of a step: gradient, optimiser and moving average; without validation, checkpoints and looks aside."""
+    """Seconds of a step: gradient, optimiser and moving average; without validation, checkpoints and recording."""
 
     mean: float
     p50: float

@@ -2,7 +2,7 @@
 
 The solvers are diffusers' (DDPM ancestral, DDIM, DPM-Solver++ of second order). What the network sees of the context is
 prepared once for all solver steps and all samples of a window, and many windows and samples go through the network
-together. The network may be anyone's: a `Denoiser` is all that is asked for.
+together. The network may be anyone's: it only has to be a `Denoiser`.
 
 Antithetic pairs: sample i and sample i + S/2 start from noise z and −z. Each is distributed exactly as before, and the
 errors of a pair in the *mean* nearly cancel, so 20 samples give the mean that otherwise takes many more. The two

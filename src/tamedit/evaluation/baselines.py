@@ -1,8 +1,8 @@
-"""Guesses that cost nothing: no training, no privacy, the window's own observed cells alone.
+"""Training-free baselines ("free guesses"): no training, no privacy cost, only the window's own observed cells.
 
 A useful model beats them all. Two are probabilistic. `free_probabilistic` is the free fill with a Gaussian of the window's own
-scale around it, which is what the anchored network samples before any training. `seasonal_draws` takes no shape for granted: it
-draws from what the window itself shows around the same time of day. For skewed loads that is the harder one to beat.
+scale around it, which is what the anchored network samples before any training. `seasonal_draws` assumes no shape: it
+draws from what the window itself shows around the same time of day. For skewed loads it is harder to beat.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ BASELINES: dict[str, Fill] = {
 
 
 def own_units(scaling: Scaling) -> Scaling:
-    """The window's own scale without any floor: the same bar for every model, whatever floor it was trained with.
+    """The window's own scale without any floor: the same baseline for every model, with any floor in training.
 
     The reference scale stays, for windows in which nothing is observed.
     """
@@ -71,9 +71,9 @@ def seasonal_draws(
     samples: int,
     seed: int,
 ) -> Float[Tensor, "B S L K"]:
-    """Every unobserved cell drawn from the window's observed cells of the same phase and its two neighbours, all alike.
+    """Every unobserved cell is drawn from the window's observed cells of the same phase and its two neighbours, equally likely.
 
-    Where there is none the fill stands. Cells are drawn independently of each other.
+    Where there is none, the free fill is used. Cells are drawn independently of each other.
     """
     batch, length, channels = values.shape
     keys = example_keys(seed, "seasonal draws", 0, np.arange(batch, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Statistics: what is known of every hidden cell once samples and truth are there, one number a cell.
+"""Statistics: one number per hidden cell, computed from its samples and its truth.
 
 The hidden cells of all windows are laid flat (N of them): a cell knows its window, its step and its channel, so that any
 axis can be summed over later (`aggregation`). Cells whose truth is missing do not count.
@@ -9,12 +9,12 @@ axis can be summed over later (`aggregation`). Cells whose truth is missing do n
     percentage_error   absolute_error / |y| where |y| reaches the floor, else 0;    `above_floor` counts those cells
     crps               fair ensemble estimator, E|X − y| − ½ E|X − X'|
     csdi_quantile      mean over the levels 0.05 … 0.95 of 2 · pinball loss, as CSDI's evaluation has it
-    inside50, width50  whether the central 50 % of the samples hold y, and how wide that interval is;    the same for 90 %
+    inside50, width50  whether the central 50 % of the samples contain y, and how wide that interval is;    the same for 90 %
     centred_squared    (y − the channel's mean over the hidden cells)²
     absolute_truth     |y|
 
 Of antithetic samples the two halves are each made of independent draws, so CRPS is taken within each half and averaged. Of
-a single number a cell (a baseline that is not probabilistic) CRPS is the absolute error. Interval ends and the median stand
+a single number per cell (a baseline that is not probabilistic) CRPS is the absolute error. Interval ends and the median stand
 at position p (S + 1) of the sorted samples, so that an ensemble of independent draws that is right has the nominal coverage in
 expectation however few its samples (from 19 on for 90 %). Antithetic pairs cover a little more: 52.4 and 90.7 % with S = 20, 50.5
 and 90.1 % with 100.
@@ -30,7 +30,7 @@ from jaxtyping import Bool, Float, Int64
 PerCell = Float[np.ndarray, " N"]
 POINTS = (0.05, 0.25, 0.5, 0.75, 0.95)
 CSDI_LEVELS = np.arange(1, 20) / 20
-# By which power of the unit a statistic grows when the data do; those not named do not.
+# The power of the data's scale by which a statistic grows; statistics not listed do not grow.
 DEGREES = {
     "squared_error": 2,
     "squared_error_of_median": 2,
@@ -79,7 +79,7 @@ def cell_statistics(cells: Cells, floor: Float[np.ndarray, " K"], *, independent
     """Every statistic of every cell, in the data's units. `floor`: smallest |y| of each channel that MAPE divides by."""
     truth, count = cells.truth, cells.samples.shape[1]
     if independent_halves and count < 4:
-        raise ValueError(f"{count} samples in halves leave no two independent ones; draw at least 4")
+        raise ValueError(f"{count} samples in halves leave no two independent samples; draw at least 4")
     halves = np.split(cells.samples, 2, axis=1) if independent_halves and count % 2 == 0 else [cells.samples]
     ordered = in_order(cells.samples)
     low90, low50, median, high50, high90 = central(ordered)

@@ -1,4 +1,4 @@
-"""How far two sets of numbers lie apart, whatever their order: formulas alone.
+"""Distances between two sets of numbers, ignoring their order: formulas only.
 
     KL(p ‖ q) = Σ p ln(p / q)                        nats; p the real data, q the drawn
     JS(p, q)  = √(½ KL₂(p ‖ m) + ½ KL₂(q ‖ m))       m = (p + q) / 2, base 2: a distance within [0, 1]

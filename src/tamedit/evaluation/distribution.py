@@ -6,7 +6,7 @@ distances but Wasserstein-1 are free of units.
 
 The Wasserstein and Kolmogorov–Smirnov distances of all windows are exact (scipy's); their resamples are read from the two
 distribution functions at a grid of 256 quantiles of the numbers themselves. MMD looks at no more than 512 cells of a
-channel, drawn with a seed: real ones, and independently of them drawn ones, one sample a cell.
+channel, drawn with a seed: real cells, and independently of them sampled cells, one sample per cell.
 """
 
 from dataclasses import dataclass

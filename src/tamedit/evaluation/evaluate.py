@@ -1,4 +1,4 @@
-"""How good is a model on the test split, beside guesses that cost nothing?
+"""How good is a model on the test split, compared with training-free baselines ("free guesses")?
 
 Two tasks: `imputation` (a random 10 to 50 % of the steps hidden) and `forecast` (the last season hidden, at most three
 quarters of the window). Every method sees the same windows and the same masks. Numbers are in the data's units and in z-units
@@ -57,7 +57,7 @@ class Evaluation:
         return next(row for row in self.rows if (row.task, row.method) == (task, method))
 
     def free(self, task: str) -> dict[str, Scores]:
-        """The guesses that cost nothing, in z-units."""
+        """The training-free baselines, in z-units."""
         return {row.method: row.z for row in self.rows if row.task == task and row.method != "model"}
 
     def gains(self, task: str) -> dict[str, dict[str, Gain | None]]:

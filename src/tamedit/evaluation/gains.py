@@ -1,4 +1,4 @@
-"""How much better is a model than a guess that costs nothing, and how sure is that?
+"""How much better is a model than a training-free baseline, and how certain is that?
 
     gain = metric of the guess − metric of the model          above 0: the model is better
 

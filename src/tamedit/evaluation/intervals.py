@@ -1,6 +1,6 @@
-"""How sure is a number? Resampling the windows of one run, and Student's t over the seeds of many.
+"""How certain is a number? Resampling the windows of one run, and Student's t over the seeds of many.
 
-Bootstrap: windows are drawn with replacement and the metric is taken anew. Windows that overlap are not independent, so
+Bootstrap: windows are drawn with replacement and the metric is computed again. Windows that overlap are not independent, so
 they are drawn in blocks of neighbours, longer than the overlap (circular block bootstrap, Politis and Romano 1992); where there
 are many meters, meters are drawn, each with all of its windows, since windows of a home resemble each other. Distances
 between distributions grow under resampling (a resample is coarser than the data), so the interval is the spread of the
@@ -77,7 +77,7 @@ def bootstrap_interval(
 
 @dataclass(frozen=True)
 class OverSeeds:
-    """A number over independent runs; without an interval if there is but one."""
+    """A number over independent runs; without an interval if there is only one run."""
 
     mean: float
     half: float | None

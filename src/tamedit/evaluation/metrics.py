@@ -3,7 +3,7 @@
     metric = finish(Σ numerator / Σ denominator)
 
 taken for each channel and averaged over the channels that have a denominator, or (`pooled`) with both sums taken over all
-channels first. Because sums go in, the same metric is had for all cells, for each channel, step or window, and for every
+channels first. Because its inputs are sums, a metric can be computed for all cells, per channel, step or window, and for every
 resample of a bootstrap.
 """
 

@@ -1,8 +1,8 @@
-"""Peers' ways of measuring, under their own names, so that our numbers stand beside published ones.
+"""The evaluation protocols of other papers, under their own names, so that our numbers compare with published ones.
 
-tslib   Time-Series-Library (TimesNet): every cell is hidden on its own with probability 12.5, 25, 37.5 or 50 %, windows of 96;
+tslib   Time-Series-Library (TimesNet): every cell is hidden independently with probability 12.5, 25, 37.5 or 50 %, windows of 96;
         MSE and MAE of one guess (here the sample mean) over all hidden cells of all channels, in z-units.
-csdi    CSDI: every cell is hidden on its own with probability 10, 50 or 90 %, and a forecast; RMSE and MAE of the sample
+csdi    CSDI: every cell is hidden independently with probability 10, 50 or 90 %, and a forecast; RMSE and MAE of the sample
         median over all hidden cells in z-units, and CRPS_CSDI: quantiles 0.05 … 0.95, 2 · pinball loss, divided by Σ |y| in the
         data's units.
 
@@ -135,7 +135,7 @@ def evaluate_protocol(
     length = model.spec.network.length
     if protocol.length not in (None, length):
         raise UserError(
-            f"The protocol {name} has windows of {protocol.length} and the model was trained on windows of {length}; train it "
+            f"The protocol {name} has windows of {protocol.length}, but the model was trained on windows of {length}; train it "
             f"with --window {protocol.length}."
         )
     check_samples(samples)

@@ -1,4 +1,4 @@
-"""Numbers that others published, to stand beside ours: data, task, method, value, source. None of them was computed here."""
+"""Published numbers of others, shown next to ours: data, task, method, value, source. None of them was computed here."""
 
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Are intervals as honest as they say? Nominal level of a central interval against the share of the truth that it holds.
+"""Are intervals calibrated? Nominal level of a central interval against the share of the truth that it contains.
 
     coverage(c) = P( q_{(1 − c)/2} ≤ y ≤ q_{(1 + c)/2} )          c for an ensemble that is right
 

@@ -1,6 +1,6 @@
 """All metrics of one method at one task, in z-units and in the data's own: statistics, aggregation, metric in a row.
 
-samples, truth, hidden  →  statistics (a number a cell)  →  aggregation (sums a window)  →  metrics, with intervals
+samples, truth, hidden  →  statistics (one number per cell)  →  aggregation (sums per window)  →  metrics, with intervals
 """
 
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ class Scores:
         return self["coverage90"]
 
     def to_dict(self) -> dict[str, Any]:
-        """Every metric under its name, the short names beside them, and 95 % intervals under `intervals`."""
+        """Every metric under its name and its short name, and 95 % intervals under `intervals`."""
         short = {name: self[name] for name in SHORT_NAMES}
         intervals = {name: None if ends is None else list(ends) for name, ends in self.intervals.items()}
         return {**short, **self.values, "intervals": intervals}

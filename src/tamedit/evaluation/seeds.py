@@ -1,6 +1,6 @@
-"""Runs that differ in their seed alone, as one result: mean and Student's t interval of every metric.
+"""Runs that differ only in their seed, combined into one result: mean and Student's t interval of every metric.
 
-The interval speaks of another training run on the same data: seeds change the start, the order of examples, masks and noise.
+The interval describes another training run on the same data: seeds change the start, the order of examples, masks and noise.
 Test windows and hidden cells are the same for all runs, so the free baselines hardly move.
 """
 
@@ -41,11 +41,11 @@ def seeds_of(runs: Sequence[Path]) -> tuple[int, ...]:
         if different:
             raise UserError(
                 f"{run} and {runs[0]} differ in more than the seed ({', '.join(different)}), so they are not seeds of one "
-                "experiment; name runs that were trained with the same options but --seed."
+                "experiment; name runs that were trained with the same options except --seed."
             )
         if seed in seeds:
             raise UserError(
-                f"{run} and {seeds[seed]} have the same seed, {seed}, so they do not count as two; train with another --seed."
+                f"{run} and {seeds[seed]} have the same seed, {seed}, so they are not independent; train with another --seed."
             )
         seeds[seed] = run
     return tuple(seeds)

@@ -1,4 +1,4 @@
-"""Welch spectra of windows: how much of a series moves at which speed.
+"""Welch spectra of windows: how much of the variation of a series has which frequency.
 
     P_k(f)          mean over windows (and samples) of Welch's periodogram of channel k
     p_k(f)          P_k(f) / Σ_f P_k(f)
@@ -15,7 +15,7 @@ from scipy import signal
 
 
 def welch(series: Float[np.ndarray, "*A L"]) -> Float[np.ndarray, "*A F"]:
-    """Power at frequencies 0, 1/n … 1/2 a step, along the last axis; n is half the length."""
+    """Power at frequencies 0, 1/n … 1/2 per step, along the last axis; n is half the length."""
     length = series.shape[-1]
     segment = min(max(length // 2, 4), length)
     _, power = signal.welch(series, nperseg=segment, noverlap=segment // 2, detrend="constant", axis=-1)

@@ -1,4 +1,4 @@
-"""The same windows and the same hidden cells for every method: the model, and guesses that cost nothing."""
+"""The same windows and the same hidden cells for every method: the model and the training-free baselines."""
 
 from collections.abc import Iterator
 
@@ -64,7 +64,7 @@ class Trial:
     def guesses(
         self, mask: Bool[Tensor, "B L K"], samples: int, seed: int, sampler: SamplerConfig | None
     ) -> Iterator[Guess]:
-        """What every method makes of the cells that `mask` hides (False)."""
+        """What every method predicts for the cells that `mask` hides (False)."""
         model, period = self.model, self.model.spec.examples.period
         observed = torch.isfinite(self.values) & mask
         visible = torch.where(observed, self.values, 0.0)
@@ -76,7 +76,7 @@ class Trial:
         fill = BASELINES["free_fill"](visible, observed, period)
         _, scale = own_units(model.scaling).units(visible, observed)
         free = free_probabilistic(fill, scale, observed, samples, seed)
-        if model.spec.non_negative:  # a public fact is free for the bar as well
+        if model.spec.non_negative:  # the baseline may use a public fact, too
             free = free.clamp_min(0)
         yield "free_probabilistic", free.numpy(), True
         draws = seasonal_draws(visible, observed, fill, period, samples, seed)
@@ -90,7 +90,7 @@ def pick_windows(series: Series, length: int, most: int) -> Windows:
     longest = int(series.lengths.max(initial=0))
     if longest < length:
         raise UserError(
-            f"The test part has {longest} rows at most and the model's window needs {length}; give a longer series or train "
+            f"The test part has {longest} rows at most, but the model's window needs {length}; give a longer series or train "
             "with a shorter window (--window)."
         )
     every = cut(series, length, stride=max(length // 8, 1))

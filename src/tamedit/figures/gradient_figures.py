@@ -130,7 +130,7 @@ def clipping_factors(comparison: Comparison, stem: Path) -> list[Path]:
                 color="white" if inside else INK,
             )
         left.set(xlabel="clipping factor η", ylabel="share below (ECDF)", xlim=(0, 1.02), ylim=(0, 1.02))
-        left.set_title("how hard gradients are clipped")
+        left.set_title("how much gradients are shortened")
         right.set_title("how often: p_clip = P(‖g‖ > C)")
         right.set(xlim=(0, 1), xlabel="share of examples", ylim=(len(chosen) - 0.4, -0.6))
         right.set_yticks([])
@@ -166,7 +166,7 @@ def running_median(values: np.ndarray, reach: int) -> np.ndarray:
 
 
 def part_tails(comparison: Comparison, stem: Path) -> list[Path]:
-    """p99 of the norm in every part of the network, the conditioning path and the rest apart; one panel a run."""
+    """p99 of the norm in every part of the network, the conditioning path and the rest apart; one panel per run."""
     from matplotlib.colors import LogNorm
 
     chosen = [at for at, summary in enumerate(comparison.summaries) if summary.parts]
@@ -213,7 +213,7 @@ def step_times(comparison: Comparison, stem: Path) -> list[Path]:
             said = f"{middle:.3g} ms" + ("" if ratio is None else f", {ratio['p50']:.2f}× Non-DP")
             axis.annotate(said, (high, place), xytext=(6, 0), textcoords="offset points", va="center", fontsize=8)
         axis.set_yticks(range(len(chosen)), [name_of(comparison.records[at]) for at in chosen])
-        axis.set(xlabel="milliseconds a step (dot: median, bar: p10 to p90)", ylim=(len(chosen) - 0.5, -0.5))
+        axis.set(xlabel="milliseconds per step (dot: median, bar: p10 to p90)", ylim=(len(chosen) - 0.5, -0.5))
         axis.set_xlim(0, axis.get_xlim()[1] * 1.5)
         axis.grid(axis="x", color=GREY, lw=0.4, alpha=0.4)
     return paths

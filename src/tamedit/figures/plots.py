@@ -12,7 +12,7 @@ import pandas as pd
 from tamedit.files import replacing
 
 INK, BLUE, ORANGE, GREY = "#222222", "#0072B2", "#D55E00", "#999999"
-RUNS = (GREY, BLUE, ORANGE, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", INK)  # one colour a run, and a dash beside it
+RUNS = (GREY, BLUE, ORANGE, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", INK)  # one colour and one dash pattern per run
 DASHES: tuple[Any, ...] = ("-", "-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), "-", (0, (5, 1.5)), (0, (1, 1)))
 WIDTH = 7.0  # inches: the width of a text column
 STYLE: Any = {

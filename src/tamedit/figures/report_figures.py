@@ -88,7 +88,7 @@ def season(series: Series) -> tuple[np.ndarray, str, tuple[str, ...]] | None:
 
 
 def profile(series: Series, path: Path) -> None:
-    """Median and spread at every place of the season, over all meters; one panel a channel."""
+    """Median and spread at every place of the season, over all meters; one panel per channel."""
     found = season(series)
     assert found is not None  # asked before
     place, label, names = found
@@ -143,7 +143,7 @@ def window_band(
 
 
 def reliability_figure(curves: Sequence[tuple[str, Curve, Curve]], path: Path) -> None:
-    """Nominal level against observed share, one panel a task: (name, the model's curve, the free guess's)."""
+    """Nominal level against observed share, one panel per task: (name, the model's curve, the free guess's)."""
     with styled(3.6, path) as made:
         axes = np.atleast_1d(made.subplots(1, len(curves), sharey=True))
         for axis, (name, model, free) in zip(axes, curves, strict=True):

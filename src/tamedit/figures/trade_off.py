@@ -1,4 +1,4 @@
-"""How ε, the noise and the number of steps trade against each other."""
+"""The trade-off between ε, the noise and the number of steps."""
 
 from pathlib import Path
 from typing import Any

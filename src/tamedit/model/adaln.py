@@ -1,12 +1,12 @@
-"""DP-aware AdaLN-Zero: a condition vector steers a block, within bounds.
+"""DP-aware AdaLN-Zero: a condition vector modulates a block, within bounds.
 
     ĉ = c · min(1, c_max / ‖c‖₂)
     (γ, β, α)_raw = W ĉ + b,        W = 0, b = 0 at the start
     γ = B_{γ_max}(γ_raw), β = B_{β_max}(β_raw), α = B_{α_max}(α_raw)
     v = (1 + γ) ⊙ LN(h) + β,        h ← h + α ⊙ F(v)
 
-The mechanism of differential privacy is left alone: only the forward pass is bounded, so that rare contexts cannot make
-the gradients of an example explode. With every bound None this is the AdaLN-Zero of DiT, by the same lines of code.
+The privacy mechanism stays unchanged. Only the forward pass is bounded, so that rare contexts cannot make
+the gradients of an example explode. If every bound is None, this is the AdaLN-Zero of DiT, with the same code.
 """
 
 from typing import NamedTuple

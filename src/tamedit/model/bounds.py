@@ -25,7 +25,7 @@ BAND = 0.1  # ε as a share of M
 
 
 class Bounds(BaseModel):
-    """(c_max, γ_max, β_max, α_max) of one block; None leaves a quantity free. `Bounds()` is the vanilla arm."""
+    """(c_max, γ_max, β_max, α_max) of one block; None leaves a quantity unbounded. `Bounds()` is the vanilla arm."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

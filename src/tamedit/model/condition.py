@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from tamedit.windows.batch import Context
 
-STATISTICS = 9  # numbers a target channel: the eight of the docstring and whether the channel is real
+STATISTICS = 9  # numbers per target channel: the eight of the docstring and whether the channel is real
 TIME_FEATURES = 128
 
 

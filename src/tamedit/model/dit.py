@@ -1,4 +1,4 @@
-"""The backbone: one token a time step, steered by a bounded condition.
+"""The backbone: one token per time step, modulated by a bounded condition.
 
     tokens = W_noised z_t + W_context [observed values, mask, free fill, covariates] + positions
     h ← h + α₁ ⊙ Attention((1 + γ₁) ⊙ LN(h) + β₁)

@@ -1,13 +1,13 @@
-"""Which parameters of a network are trained when it begins from weights that were trained before.
+"""Which parameters of a network are trained when it starts from pre-trained weights.
 
     all          every parameter
-    modulation   the projections to (γ, β, α) and the output layer: how blocks are steered, not what they compute
+    modulation   the projections to (γ, β, α) and the output layer: how blocks are modulated, not what they compute
     low_rank     every linear layer keeps its W and learns a correction of rank r:  y = W x + b + U (D x),  U = 0 at the start
 
-The noise of private training has √d times the length of its deviation a coordinate, d the number of trained parameters; a
-gradient is clipped to C whatever d is. Fewer trained parameters mean less noise for the same signal.
+In private training, the norm of the noise is √d times its standard deviation per coordinate, where d is the number of
+trained parameters. A gradient is clipped to C for every d. Fewer trained parameters mean less noise for the same signal.
 
-After training a low-rank correction is folded into its layer, W ← W + U D, so that a model is a plain network again.
+After training a low-rank correction is merged into its layer, W ← W + U D, so that a model is a plain network again.
 """
 
 from typing import Literal
@@ -20,7 +20,7 @@ BASE, DOWN, UP = "base", "down", "up"
 
 
 class LowRankLinear(nn.Module):
-    """A frozen linear layer and a correction of low rank that begins at zero."""
+    """A frozen linear layer and a low-rank correction that is initialised to zero."""
 
     def __init__(self, base: nn.Linear, rank: int) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class LowRankLinear(nn.Module):
 
 
 def prepare(network: nn.Module, tuning: Tuning, rank: int) -> None:
-    """Freeze what is not trained, and put corrections beside linear layers if they are of low rank."""
+    """Freeze what is not trained, and add corrections to linear layers if the tuning is low-rank."""
     if tuning == "modulation":
         for name, parameter in network.named_parameters():
             parts = name.split(".")
@@ -62,7 +62,7 @@ def trained(network: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def folded(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of a plain network: every correction folded into its layer."""
+    """The weights of a plain network: every correction merged into its layer."""
     plain: dict[str, Tensor] = {}
     for name, value in weights.items():
         layer, _, attribute = name.rpartition(".")

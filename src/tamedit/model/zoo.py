@@ -20,7 +20,7 @@ TIGHTNESS: dict[str, float] = {"loose": 1.00, "medium": 0.90, "tight": 0.75, "to
 
 
 class NetworkConfig(BaseModel):
-    """Everything that decides the shape of a network. `bounds`: one for all blocks, or one a block and one for the end."""
+    """Everything that decides the shape of a network. `bounds`: one for all, or one per block and one for the final layer."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,12 +43,12 @@ class NetworkConfig(BaseModel):
         if len(self.bounds) not in (1, self.depth + 1):
             raise UserError(
                 f"bounds has {len(self.bounds)} entries for depth={self.depth}; give one for all blocks, "
-                f"or {self.depth + 1}: one a block and one for the final layer."
+                f"or {self.depth + 1}: one per block and one for the final layer."
             )
         return self
 
     def bounds_by_block(self) -> tuple[Bounds, ...]:
-        """One entry a block, and the final layer's."""
+        """One entry per block, and one for the final layer."""
         return self.bounds if len(self.bounds) > 1 else self.bounds * (self.depth + 1)
 
 

@@ -1,4 +1,4 @@
-"""What was spent: ε at a given δ, from mechanisms and their counts alone.
+"""What was spent: ε at a given δ, computed from the mechanisms and their counts alone.
 
 One step releases Σ (clipped gradients of a Poisson sample) + N(0, (σC)² I). A unit that owns k examples has J ~ Binomial(k, q)
 of them in the sample, so that, in units of C,
@@ -10,12 +10,12 @@ bounds both directions (Choquette-Choo et al., arXiv 2310.15526, Corollary 4.7).
 
     removal, any k        the larger ε of (P, Q) and (Q, P); k = 1 is the Poisson-sampled Gaussian
     replacement, k = 1    REPLACE_ONE: (1 − q) N(0, σ²) + q N(±1, σ²) against each other
-    replacement, k > 1    by way of the data set without the examples: ε = ε₁ + ε₂ at δ = δ₁ + e^{ε₁} δ₂,
+    replacement, k > 1    through the data set without the examples: ε = ε₁ + ε₂ at δ = δ₁ + e^{ε₁} δ₂,
                           ε₁ from (P, Q), ε₂ from (Q, P), the split chosen on a grid
 
 Headline: privacy loss distributions (PLD) of dp-accounting, discretised pessimistically ("connect the dots"), so that every
 number is an upper bound. The rounding costs about T h² of ε for T steps at interval h; losses.py chooses h so that this is
-about a thousandth while the arrays stay below a million points. RDP is given beside it where dp-accounting has it.
+about a thousandth while the arrays stay below a million points. RDP is given next to it where dp-accounting has it.
 Gaussian DP is not offered: it can underestimate ε.
 """
 
@@ -85,7 +85,7 @@ def event(sampling_rate: float, noise_multiplier: float, contributions: int = 1)
 
 
 def check_delta(delta: float) -> None:
-    """One sentence about a δ that no accountant can answer for."""
+    """Raise one sentence if no accountant can handle this δ."""
     if not SMALLEST_DELTA <= delta < 1.0:
         raise UserError(
             f"delta = {delta:g} is out of range: give a number from {SMALLEST_DELTA:g} up to, but below, 1."
@@ -117,7 +117,7 @@ def epsilon(
     simple = contributions == 1 and neighbour == "removal"
     rdp = _rdp(work, delta) if simple and with_rdp else None
     if with_rdp and not simple:
-        notes["rdp"] = "dp-accounting has no RDP bound for several examples a unit or for replacement"
+        notes["rdp"] = "dp-accounting has no RDP bound for several examples per unit or for replacement"
     change = contributions * (2 if neighbour == "replacement" else 1)
     plain = _unamplified(work, delta, change)
 
@@ -131,7 +131,7 @@ def epsilon(
 
 
 def _rdp(work: Sequence[Mechanism], delta: float) -> float | None:
-    """ε by Rényi divergences. Orders whose series does not converge are left out by dp-accounting; that is sound, and no news."""
+    """ε by Rényi divergences. Orders whose series does not converge are left out by dp-accounting, which is sound."""
     from absl import logging
     from dp_accounting import rdp
 
@@ -166,7 +166,7 @@ def _pld(work: Sequence[Mechanism], delta: float, k: int, neighbour: Neighbour) 
     total = {side: _composed(work, k, side, interval) for side in sides}
 
     def at(side: str, logarithm: float) -> float:
-        """ε of one side at δ = e^logarithm: the FFT errs by about 10⁻¹⁷ a step, so ten times that is taken off δ first."""
+        """ε of one side at δ = e^logarithm: the FFT errs by about 10⁻¹⁷ per step, so ten times that is subtracted from δ."""
         error = 2.2e-16 * sum(m.count for m in work)
         if logarithm > math.log(4.0 * error):
             with np.errstate(

@@ -58,7 +58,7 @@ class Record:
         return any(segment.plan.test_only for segment in self.segments)
 
     def contribution(self, unit: str) -> Contribution:
-        """The largest k of the unit over all segments; replacement if any of them says so."""
+        """The largest k of the unit over all segments; replacement if any segment has it."""
         found = []
         for segment in self.segments:
             if unit not in segment.contributions:
@@ -71,7 +71,7 @@ class Record:
         return Contribution(largest.k, "replacement" if replaced else "removal", largest.reason)
 
     def epsilon(self, unit: str, delta: float, *, with_rdp: bool = True) -> Epsilon:
-        """ε of everything that the ledger holds, for one unit."""
+        """ε of everything in the ledger, for one unit."""
         bound = self.contribution(unit)
         return epsilon(self.mechanisms, delta, bound.k, bound.neighbour, with_rdp=with_rdp)
 
@@ -86,7 +86,7 @@ def merged(mechanisms: Iterable[Mechanism]) -> list[Mechanism]:
 
 
 def read(folder: Path) -> Record:
-    """The ledger of a run's folder (or the file itself). A torn last line counts as paid."""
+    """The ledger of a run's folder (or the file itself). An incomplete last line counts as paid."""
     path = Path(folder) / FILE_NAME if Path(folder).is_dir() else Path(folder)
     try:
         content = path.read_bytes()
@@ -103,7 +103,7 @@ def read(folder: Path) -> Record:
 
 
 def parse(content: bytes, path: Path) -> tuple[Record, str, bytes | None]:
-    """The record, the hash of its last line, and the torn line at its end, if there is one."""
+    """The record, the hash of its last line, and the incomplete line at its end, if there is one."""
     record, last, torn = Record([]), "", None
     for number, raw in enumerate(content.split(b"\n"), start=1):
         if not raw:
@@ -111,7 +111,7 @@ def parse(content: bytes, path: Path) -> tuple[Record, str, bytes | None]:
         try:
             line = json.loads(raw)
         except ValueError:
-            torn = torn or raw  # a torn repair may follow the torn line that it was to mend
+            torn = torn or raw  # an incomplete repair may follow the incomplete line that it should repair
             continue
         honest = isinstance(line, dict) and line.get("check") == chained(last, line)
         if not honest or (torn is not None and line["type"] != "repair"):
@@ -131,7 +131,7 @@ def chained(previous: str, line: Mapping[str, Any]) -> str:
 
 
 def torn_charge(torn: bytes, record: Record) -> Mechanism:
-    """What a torn line may have meant to pay for: its own numbers where legible, nothing for a header, else a full block."""
+    """What an incomplete line may have paid for: its own numbers where legible, nothing for a header, else a full block."""
     legible = _LEGIBLE.match(torn)
     segment = record.segments[-1]
     if legible:

@@ -1,6 +1,6 @@
-"""The ledger: what is done to private data, written before it is done, never changed afterwards.
+"""The ledger: every use of private data is written here before it happens, and never changed afterwards.
 
-One JSON object a line, appended (O_APPEND) and flushed to the disk (fsync) before the caller goes on. So at every instant, also
+One JSON object per line, appended (O_APPEND) and flushed to disk (fsync) before the caller continues. So at every instant, even
 after a power cut or `kill -9`,
 
     steps in the ledger  ≥  steps applied to the model.
@@ -8,8 +8,8 @@ after a power cut or `kill -9`,
     segment   opens a run, a resumed run or another plan in the same folder: the plan, its fingerprint, that of the data, and how
               many examples each unit touches. Nothing is ever reset: the charges of all segments compose.
     charge    pays for `count` releases at rate q with noise multiplier σ. Steps may be paid for in blocks, ahead of time.
-    repair    follows a line that a crash tore. Its release cannot have happened, since the write had not returned; it is
-              charged all the same, in case the disk told less than the truth.
+    repair    follows a line that a crash left incomplete. Its release cannot have happened, since the write had not returned.
+              It is charged anyway, in case the disk reported less than it wrote.
 
 Every line carries a hash of itself and of the line before, so that an edit shows. ε is never stored; entries.py derives it.
 """
@@ -88,7 +88,7 @@ class Ledger:
     def take(self, left: int | None = None) -> None:
         """Pay for one training step; when this returns, the step may be applied.
 
-        Blocks of up to `reserve` steps are paid at once, and no more than the `left` steps that may still be done.
+        Up to `reserve` steps are paid for at once, but no more than the `left` steps that may still be taken.
         """
         segment = self.record.segments[-1]
         if self.prepaid == 0:
@@ -106,7 +106,7 @@ class Ledger:
         self.record.segments[-1].charges.append((paid, what))
 
     def close(self) -> None:
-        """Give up the lock. Steps paid for and not taken stay paid."""
+        """Release the lock. Steps that are paid for but not taken stay paid."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
@@ -143,7 +143,7 @@ class Ledger:
         self._last = line["check"]
 
     def _write(self, content: bytes) -> None:
-        """All bytes in one write where the system allows it, then to the disk."""
+        """Write all bytes at once where the system allows it, then flush them to disk."""
         try:
             while content:
                 content = content[os.write(self._handle, content) :]
@@ -189,7 +189,7 @@ def _agree(plan: PrivacyPlan, contributions: Mapping[str, Contribution]) -> None
         raise UserError(f"The layout cannot account the unit {plan.unit!r}: choose one of {', '.join(contributions)}.")
     if own.k > plan.contributions or (own.neighbour == "replacement" and plan.neighbour == "removal"):
         raise UserError(
-            f"The plan counts {plan.contributions} example(s) a {plan.unit} by {plan.neighbour}, but the layout has {own.k} by "
+            f"The plan counts {plan.contributions} example(s) per {plan.unit} by {plan.neighbour}, but the layout has {own.k} by "
             f"{own.neighbour}: take both from privacy.units.contribution."
         )
 

@@ -1,4 +1,4 @@
-"""Gaussian noise on the sum of clipped gradients: N(0, s² I) with s = σ · C, one draw a step.
+"""Gaussian noise on the sum of clipped gradients: N(0, s² I) with s = σ · C, one draw per step.
 
 Three sources:
 
@@ -69,7 +69,7 @@ class GaussianNoise:
         return torch.from_numpy(drawn).reshape(tensor.shape).to(tensor.dtype)
 
     def _generator(self, device: torch.device, step: int | None) -> torch.Generator:
-        """One generator a device, created when first needed."""
+        """One generator per device, created when first needed."""
         if device not in self._generators:
             generator = torch.Generator(device=device)
             if self._test_seed is None:

@@ -40,17 +40,17 @@ class PrivacyPlan(BaseModel):
     """Frozen and checked; an unknown argument is an error, because a misspelt one must not train without privacy.
 
     Attributes:
-        unit: what is protected, named in every statement.
+        unit: the privacy unit, named in every statement.
         examples: N, what Poisson sampling draws from; taken as public.
-        sampling_rate: q, the chance of each example to be in a batch.
+        sampling_rate: q, the probability that an example is in a batch.
         clip: C, the bound on the norm of one example's gradient.
         noise_multiplier: σ; the noise on the sum has the standard deviation σ · C.
         steps: T, planned; the ledger counts what happened.
         delta: δ of the guarantee.
-        draws: G, crops and noise levels an example, averaged before clipping.
+        draws: G, crops and noise levels per example, averaged before clipping.
         divisor: what the noisy sum is divided by, a public constant; q · N when not given.
         contributions: k, examples that one unit touches (`privacy.units.contribution`).
-        neighbour: whether those examples vanish ("removal") or change ("replacement").
+        neighbour: whether those examples disappear ("removal") or change ("replacement").
         test_only: reproducible sampling and noise from `seed`; such a run carries no guarantee.
     """
 
@@ -182,7 +182,7 @@ def calibrate(
 
     if charged and accountant.epsilon(charged, delta, contributions, neighbour).value >= epsilon:
         raise UserError(
-            f"epsilon = {epsilon:g} is spent before training starts: raise it, or release less beside training."
+            f"epsilon = {epsilon:g} is spent before training starts: raise it, or release fewer statistics besides training."
         )
     spread = contributions * sampling_rate * math.sqrt(steps * 2.0 * math.log(1.25 / delta)) / epsilon
     high = math.log(min(max(spread, 0.4 * math.sqrt(contributions)), MOST_NOISE))

@@ -1,4 +1,4 @@
-"""What a user asks for: a budget, or a noise level, and whom it should protect."""
+"""What a user asks for: a budget or a noise level, and the privacy unit (what one guarantee covers)."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, Self
@@ -14,8 +14,8 @@ from tamedit.privacy.units import Contribution, Unit
 class Privacy(BaseModel):
     """`Privacy(epsilon=8, delta=1e-5, unit="day")`: all of it public, none of it chosen by looking at the data.
 
-    Give `epsilon` (the noise is calibrated, and the budget is a wall), or `noise_multiplier` (the paper's way), or both (the
-    noise as given, and training stops before the budget is passed).
+    Give `epsilon` (the noise is calibrated to it), or `noise_multiplier` (as in the paper), or both. With `epsilon`, training
+    stops before it would exceed ε.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -1,7 +1,7 @@
 """What may be said about a model's privacy, in words and as data, derived from its ledger.
 
-A statement names the unit, the neighbours, ε, δ and the accountant, and everything that the guarantee does not cover. Where the
-unit is less than a meter it also says what the same training means for a whole one: a week of a home is not the home.
+A statement names the unit, the neighbours, ε, δ and the accountant, and everything that the guarantee does not cover. If the
+unit is smaller than a meter, it also says what the same training means for a whole meter: a week of a home is not the home.
 """
 
 import math
@@ -44,7 +44,7 @@ class Statement:
     test_only: bool = False
     not_covered: tuple[str, ...] = field(default_factory=tuple)
     examples: int = 0  # N
-    whole_meter: Epsilon | None = None  # None: the unit is that already, or nothing can be said
+    whole_meter: Epsilon | None = None  # None: the unit is already a whole meter, or nothing can be said
 
     @classmethod
     def without_privacy(cls) -> "Statement":
@@ -97,7 +97,7 @@ class Statement:
             + f", after {self.steps:,} steps.",
             f"Protected unit: {UNIT_WORDS.get(self.unit or '', self.unit)}.",
             f"Neighbours: {NEIGHBOUR_WORDS[self.contribution.neighbour]}; at most {self.contribution.k} "
-            f"example{'s' if self.contribution.k > 1 else ''} a unit ({self.contribution.reason}).",
+            f"example{'s' if self.contribution.k > 1 else ''} per unit ({self.contribution.reason}).",
         ]
         if self.unit != "series":
             lines.append(f"All readings of one meter together: {self._meter_words}.")
@@ -110,10 +110,10 @@ class Statement:
             lines.insert(
                 1,
                 f"δ = {self.epsilon.delta:g} is large for {self.examples:,} examples: a mechanism that publishes "
-                f"{exposed:.2g} of them outright would satisfy it; take one far below 1 / N.",
+                f"{exposed:.2g} of them completely would satisfy it; choose one far below 1 / N.",
             )
         if self.test_only:
-            lines.insert(0, "Test run with a known seed: this carries no guarantee, whatever follows.")
+            lines.insert(0, "Test run with a known seed: it has no guarantee, whatever the lines below say.")
         lines.append("Taken as public: the number of examples, the extent of the data and all settings.")
         if self.not_covered:
             lines.append("Not covered by the guarantee: " + "; ".join(self.not_covered) + ".")
@@ -172,7 +172,7 @@ def side_by_side(record: Record, delta: float | None = None) -> dict[str, dict[s
 
 
 def epsilon_dict(epsilon: Epsilon) -> dict[str, Any]:
-    """ε by each accountant, None where it has none, beside δ and the notes."""
+    """ε by each accountant (None where it has none), δ and the notes."""
     return {
         "epsilon": {"pld": finite(epsilon.pld), "rdp": finite(epsilon.rdp), "headline": finite(epsilon.value)},
         "delta": epsilon.delta,
@@ -182,5 +182,5 @@ def epsilon_dict(epsilon: Epsilon) -> dict[str, Any]:
 
 
 def finite(value: float | None) -> float | None:
-    """The number, or None when it is infinite: JSON knows no infinity."""
+    """The number, or None when it is infinite: JSON has no infinity."""
     return value if value is not None and math.isfinite(value) else None

@@ -1,7 +1,7 @@
 """Private standardisation: a level and a scale for each channel, released with Gaussian noise and charged to the ledger.
 
-Readings are clamped to public bounds [a, b]. Two releases, each a sum of one vector an example, whatever the example's length,
-plus N(0, σ² I), so that a unit moves a sum by as many examples as it touches (the ledger's contributions):
+Readings are clamped to public bounds [a, b]. Two releases, each a sum of one vector per example, for any length of the example,
+plus N(0, σ² I). A unit therefore changes a sum by as many examples as it touches (the ledger's contributions):
 
     level   v_i = ( o m, o ) / √(2K)     m = mean of x in [−1, 1], the reading mapped to the bounds;  level = Σ o m / Σ o
     scale   w_i =   o d / √K             d = mean of |reading − level| / (b − a) in [0, 1];           scale = √(π/2) Σ o d / Σ o
@@ -28,7 +28,7 @@ STANDARDISATION, RELEASES = "standardisation", 2  # what the ledger calls it, an
 
 @dataclass(frozen=True)
 class Standardisation:
-    """z = (value − level) / scale, a channel at a time."""
+    """z = (value − level) / scale, per channel."""
 
     level: NDArray[np.float64]
     scale: NDArray[np.float64]
@@ -43,7 +43,7 @@ def noisy_sum(
     *,
     secure: bool = False,
 ) -> NDArray[np.float64]:
-    """Σ_i v_i + N(0, σ² I) of one vector of norm at most 1 an example; the caller has charged the ledger for it.
+    """Σ_i v_i + N(0, σ² I) of one vector of norm at most 1 per example; the caller has charged the ledger for it.
 
     The noise is seeded by the operating system, or (`secure`) comes from its cryptographic stream, unless the run is a test.
     """
@@ -92,7 +92,7 @@ def private_standardisation(
 
     Args:
         examples: the examples that training draws from, so that the ledger's contributions hold for them.
-        lower, upper: public bounds, a number or one a channel; never taken from the data.
+        lower, upper: public bounds, one number or one per channel; never taken from the data.
         noise_multiplier: σ of each of the two releases.
         smallest_scale: floor of the scale, as a share of upper − lower.
         what: the ledger's name for it.
@@ -123,7 +123,7 @@ def _clamped(
 
 
 def _mean(values: NDArray[np.float64], seen: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The mean of an example's readings, a channel at a time; 0 where it has none."""
+    """The mean of an example's readings per channel; 0 where it has none."""
     return values.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
 
 
@@ -138,6 +138,6 @@ def _bounds(lower: ArrayLike, upper: ArrayLike, channels: int) -> tuple[NDArray[
     high = np.broadcast_to(np.asarray(upper, dtype=np.float64), (channels,))
     if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high)) and np.all(low < high)):
         raise UserError(
-            f"Public bounds {low.tolist()} and {high.tolist()} are no intervals: give finite numbers, lower below upper."
+            f"Public bounds {low.tolist()} and {high.tolist()} are not intervals: give finite numbers, lower below upper."
         )
     return low, high

@@ -6,7 +6,7 @@ grid (a missing reading is a row without a value). An *example* is what Poisson 
     overlapping   windows of length L at a stride, as in the paper: one row lies in about L / stride examples
     blocks        disjoint pieces of a series; G crops are drawn inside, no crop crosses a border
 
-A *unit* is what one person may claim as theirs: an interval [a, b) of the rows of one meter (record, day, week, series),
+A *privacy unit* is what one guarantee covers: an interval [a, b) of the rows of one meter (record, day, week, series),
 or one example (window). The examples that it touches are those with s < b and s + L > a, so that
 
     k = max over units of  #{s < b} − #{s + L ≤ a}            (an example that ends before a also begins before b)
@@ -14,7 +14,7 @@ or one example (window). The examples that it touches are those with s < b and s
 and two binary searches count them for all units at once. What happens to those examples when the unit is taken away
 decides the neighbour:
 
-    removal       they vanish: each lies within the unit, or an example with a missing reading is dropped
+    removal       they disappear: each lies within the unit, or an example with a missing reading is dropped
     replacement   they stay and change: a gap is kept, or the unit covers only a part of them
 
 k must hold for every pair of neighbouring data sets, not only for this one. So the layout counts examples that exist
@@ -38,7 +38,7 @@ DAYS_A_WEEK = 7
 
 @dataclass(frozen=True)
 class Contribution:
-    """A unit touches at most `k` examples; as its neighbour they vanish (removal) or change (replacement)."""
+    """A unit touches at most `k` examples; in the neighbouring data set they disappear (removal) or change (replacement)."""
 
     k: int
     neighbour: Neighbour
@@ -54,7 +54,7 @@ class Layout:
         starts: (N,) first row of each example.
         length: rows of an example, one number or (N,).
         offsets: (M + 1,) first row of each meter, and the number of rows.
-        steps_per_day: rows a day; None when the sampling interval does not divide a day.
+        steps_per_day: rows per day; None when the sampling interval does not divide a day.
         week_phase: (M,) rows between Monday 00:00 and the meter's first row, modulo a week; None when unknown.
         gaps: what becomes of an example with a missing reading, "kept" (with a gap) or "dropped".
         stride: of overlapping windows; windows of this grid that are absent because a reading is missing count as well.
@@ -123,7 +123,7 @@ def _examples(layout: Layout) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     starts = np.asarray(layout.starts, dtype=np.int64)
     lengths = np.broadcast_to(np.asarray(layout.length, dtype=np.int64), starts.shape)
     if starts.size == 0:
-        raise UserError("The layout holds no example: give longer series or a shorter window length.")
+        raise UserError("The layout contains no example: give longer series or a shorter window length.")
     if lengths.min() < 1 or np.any(np.diff(offsets) < 0):
         raise UserError("A layout needs examples of at least one row and meter offsets in increasing order.")
     if layout.stride is not None and layout.kind == "overlapping":
@@ -159,7 +159,7 @@ def _borders(unit: str, layout: Layout) -> NDArray[np.int64]:
     if unit == "series":
         if np.count_nonzero(np.diff(offsets)) < 2:
             raise UserError(
-                "Unit 'series' needs several meters, and the data hold one, so that nothing but noise could be "
+                "Unit 'series' needs several meters, but the data has only one, so that nothing but noise could be "
                 "learned: choose 'week' or 'day', or give a panel of meters."
             )
         return np.unique(offsets)
@@ -173,7 +173,7 @@ def _borders(unit: str, layout: Layout) -> NDArray[np.int64]:
     period = layout.steps_per_day * (DAYS_A_WEEK if unit == "week" else 1)
     phase = np.asarray(layout.week_phase, dtype=np.int64)
     if phase.shape != (offsets.size - 1,) or layout.steps_per_day < 1:
-        raise UserError(f"Unit {unit!r} needs one calendar position a meter and at least one reading a day.")
+        raise UserError(f"Unit {unit!r} needs one calendar position per meter and at least one reading per day.")
     parts = [offsets]
     for begin, end, at in zip(offsets[:-1], offsets[1:], phase, strict=True):
         parts.append(np.arange(begin + (-at) % period, end, period, dtype=np.int64))

@@ -41,7 +41,7 @@ class ModelSpec(BaseModel):
     calendar: bool = True
     frequency_seconds: float
     phase_seconds: float = 0.0  # where stamps stand within a step
-    timezone: str | None = None  # whose clock the calendar follows, if the user named one
+    timezone: str | None = None  # time zone of the calendar, if the user named one
     non_negative: bool = False  # a public fact: readings below 0 cannot be
     privacy: dict[str, Any] = {
         "private": False,
@@ -50,10 +50,10 @@ class ModelSpec(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        """What an edited file would get wrong, said before a number is drawn from it."""
+        """Find mistakes in an edited file before the model is used."""
         scaling = self.scaling_of()
         if scaling.mode not in get_args(Mode) or scaling.origin not in get_args(Origin):
-            raise ValueError("the scaling is of an unknown kind")
+            raise ValueError("the kind of the scaling is unknown")
         by_channel = (scaling.level, scaling.scale, scaling.floor, scaling.relative_floor)
         if any(len(numbers) != len(self.targets) for numbers in by_channel):
             raise ValueError("the scaling and the targets have different channels")
@@ -72,7 +72,7 @@ class ModelSpec(BaseModel):
 
 
 def save_model(folder: Path, spec: ModelSpec, weights: dict[str, Tensor]) -> list[Path]:
-    """Write both files, weights last: a folder with `model.safetensors` is whole."""
+    """Write both files, weights last: a folder with `model.safetensors` is complete."""
     folder = Path(folder)
     write_text(folder / SPECIFICATION, json.dumps(spec.model_dump(mode="json"), indent=2) + "\n")
     try:
@@ -86,14 +86,14 @@ def save_model(folder: Path, spec: ModelSpec, weights: dict[str, Tensor]) -> lis
 
 
 def load_model(folder: Path, device: torch.device | str = "cpu") -> tuple[DiffusionTransformer, ModelSpec]:
-    """Build the network of a folder and fill it."""
+    """Build the network of a folder and load its weights."""
     folder = Path(folder)
     for name in (SPECIFICATION, WEIGHTS):
         if not (folder / name).is_file():
             unfinished = " (it has a checkpoint: finish it with `tamedit train … --resume`)"
             hint = unfinished if (folder / "checkpoint.safetensors").is_file() else ""
             raise UserError(
-                f"{folder} holds no trained model: {name} is missing{hint}; name a folder made by `tamedit train`."
+                f"{folder} contains no trained model: {name} is missing{hint}; name a folder made by `tamedit train`."
             )
     try:
         spec = ModelSpec.model_validate_json((folder / SPECIFICATION).read_text(encoding="utf-8"))
@@ -102,11 +102,11 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> tuple[Diffus
         raise unreadable(folder, error) from error
     except (ValueError, TypeError, SafetensorError, OSError) as error:
         raise UserError(
-            f"{folder} holds a damaged model ({type(error).__name__}); train it anew or restore the files."
+            f"{folder} contains a damaged model ({type(error).__name__}); train it again or restore the files."
         ) from error
     if spec.version != VERSION:
         raise UserError(
-            f"{folder} holds a model of format {spec.version} and this version reads {VERSION}; train it anew."
+            f"{folder} contains a model of format {spec.version}, but this version reads {VERSION}; train it again."
         )
     network = DiffusionTransformer(spec.network)
     try:

@@ -18,7 +18,7 @@ class TrainingConfig(BaseModel):
     decay: Literal["constant", "cosine"] = "constant"
     ema: float = Field(0.999, ge=0, lt=1)
     validate_every: PositiveInt = 1000
-    noise_correction: bool = False  # take the noise's own bias out of Adam's second moment; for private runs
+    noise_correction: bool = False  # remove the bias of the noise from Adam's second moment; for private runs
     select: Literal["last", "best"] = "last"  # which weights become the model; "best" looks at validation data
 
     def rate(self, step: int) -> float:
@@ -38,11 +38,11 @@ class Speed(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     device: str = "auto"
-    threads: NonNegativeInt = 0  # 0: as many as torch likes
+    threads: NonNegativeInt = 0  # 0: torch's choice
     checkpoint_seconds: PositiveFloat = 60.0
     log_every: PositiveInt = 20
     diagnose_every: NonNegativeInt | None = None  # steps between records of the gradients; None: see `recorded_every`
 
     def recorded_every(self, private: bool) -> int:
-        """Every step of a private run, where it is free; none of another (0), where it costs a backward pass."""
+        """Every step of a private run, where it costs nothing; else none (0), because it costs a backward pass."""
         return int(private) if self.diagnose_every is None else self.diagnose_every

@@ -1,10 +1,10 @@
-"""The folder of a run: what it was told, so that it can be continued, scored and explained.
+"""The folder of a run: its settings, so that it can be resumed, scored and explained.
 
 run.json        the configuration, written first
-reading.json    how the data was read, and what is publicly known of it
-checkpoint.safetensors   the state, replaced as the run goes on
+reading.json    how the data was read, and what is publicly known about it
+checkpoint.safetensors   the state, replaced during the run
 metrics.jsonl   losses; of a private run in the folder not-private
-not-private/    gradient norms, step times, losses: must not leave with the model
+not-private/    gradient norms, step times, losses: must not be shared with the model
 ledger.jsonl    of a private run: what was spent
 scaling.json    of a private run that asked for it: the level and scale that were released with noise
 bounds.json     of a private run that asked for it: the bounds that were released with noise
@@ -30,12 +30,12 @@ from tamedit.runs.recipe import RunConfig
 
 RUN, READING, SCALING, BOUNDS = "run.json", "reading.json", "scaling.json", "bounds.json"
 CHECKPOINT = "checkpoint.safetensors"
-NOT_PRIVATE = "not-private"  # the folder of what must not leave with a model
+NOT_PRIVATE = "not-private"  # the folder of what must not be shared with a model
 BEGUN = (RUN, READING, LEDGER)  # what a run writes before its first step
 
 
 class DataFacts(BaseModel):
-    """What the user said about the data: how to read it, and what is publicly known of it (one number a target)."""
+    """What the user said about the data: how to read it, and what is publicly known about it (one number per target)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -45,18 +45,18 @@ class DataFacts(BaseModel):
     typical_scale: tuple[float, ...] | None = None
     lower: tuple[float, ...] | None = None  # bounds on readings, for a private level and scale
     upper: tuple[float, ...] | None = None
-    data: str | None = None  # what `recognised` says of the training part; earlier runs do not know
+    data: str | None = None  # fingerprint of the training data (`recognised`); None in earlier runs
 
     @field_validator("reading")
     @classmethod
     def _readable(cls, reading: dict[str, Any]) -> dict[str, Any]:
         if unknown := set(reading) - set(inspect.signature(read).parameters):
-            raise ValueError(f"no table is read with {', '.join(sorted(unknown))}")
+            raise ValueError(f"unknown reading arguments: {', '.join(sorted(unknown))}")
         return reading
 
 
 def recognised(train: Series, private: bool) -> str:
-    """By what the training part is known again: its extent and, where nothing is to be protected, a digest of its readings."""
+    """Fingerprint of the training data: its extent and, without privacy, a digest of its readings."""
     extent = f"{len(train):,} rows, {len(train.meters):,} meters, {train.times.min()} to {train.times.max()}"
     if private:
         return extent
@@ -65,7 +65,7 @@ def recognised(train: Series, private: bool) -> str:
 
 @contextmanager
 def claimed(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> Iterator[None]:
-    """The folder is this run's own; a new one that is refused before it has spent or kept anything is given back."""
+    """Claim the folder. If the run is rejected, the files it created are removed, unless it has spent or saved something."""
     existed, new = folder.exists(), [name for name in BEGUN if not (folder / name).exists()]
     claim(folder, config, facts, resume)
     try:
@@ -80,7 +80,7 @@ def claimed(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> 
 
 
 def _spent(folder: Path) -> bool:
-    """Whether the ledger has paid for anything; one that cannot be read may have."""
+    """Whether the ledger has paid for anything. A ledger that cannot be read may have."""
     if not (folder / LEDGER).exists():
         return False
     try:
@@ -90,13 +90,13 @@ def _spent(folder: Path) -> bool:
 
 
 def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> None:
-    """Make the folder this run's own, or say in one sentence why it cannot be."""
+    """Claim the folder for this run, or say in one sentence why that is not possible."""
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file; name a folder with --out.")
     if (folder / RUN).exists():
         if not resume:
             raise UserError(
-                f"{folder} holds a run already; continue it with --resume, or name another folder with --out."
+                f"{folder} already contains a run; continue it with --resume, or name another folder with --out."
             )
         before_config, before_facts = load_run(folder)
         before = before_config.model_dump(mode="json") | before_facts.model_dump(mode="json")
@@ -104,18 +104,18 @@ def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> No
         changed = sorted(key for key in now if now[key] != before[key] and (key, before[key]) != ("data", None))
         if changed == ["data"]:
             raise UserError(
-                f"The data is not what {folder} was begun with ({before['data']}, now {now['data']}); restore it, or use another "
-                "--out."
+                f"The data is not what {folder} was started with ({before['data']}, now {now['data']}); restore it, or use "
+                "another --out."
             )
         if changed:
             raise UserError(
-                f"{folder} was begun with another {', '.join(changed)}; repeat its options to resume it, or use another --out."
+                f"{folder} was started with another {', '.join(changed)}; repeat its options to resume it, or use another --out."
             )
         return
     left = [name for name in (CHECKPOINT, SCALING, BOUNDS) if (folder / name).exists()]
     if left:
         raise UserError(
-            f"{folder} holds {left[0]} but no {RUN}, so nobody knows what it came from; name another folder with --out."
+            f"{folder} contains {left[0]} but no {RUN}, so its origin is unknown; name another folder with --out."
         )
     if resume:
         check_resumable(folder)
@@ -124,13 +124,15 @@ def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> No
 
 
 def check_resumable(folder: Path) -> None:
-    """One sentence if there is nothing to continue."""
+    """Raise one sentence if there is nothing to resume."""
     if not (folder / RUN).exists():
-        raise UserError(f"{folder} holds no run to resume; leave out --resume, or name the folder of one with --out.")
+        raise UserError(
+            f"{folder} contains no run to resume; leave out --resume, or name the folder of one with --out."
+        )
 
 
 def load_run(folder: Path) -> tuple[RunConfig, DataFacts]:
-    """The configuration of a run, and what was said about its data."""
+    """The configuration of a run, and the facts about its data."""
     folder = Path(folder)
     for name in (RUN, READING):
         if not (folder / name).is_file():
@@ -142,6 +144,6 @@ def load_run(folder: Path) -> tuple[RunConfig, DataFacts]:
         raise unreadable(folder, error) from error
     except (ValueError, UserError) as error:
         raise UserError(
-            f"{folder / RUN} or {READING} is damaged or from another version; train anew in another folder."
+            f"{folder / RUN} or {READING} is damaged or from another version; train again in another folder."
         ) from error
     return config, facts

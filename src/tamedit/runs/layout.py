@@ -93,7 +93,7 @@ def week_phase(series: Series) -> np.ndarray:
 
 
 def clock_changes(series: Series) -> bool:
-    """Whether the clock of the stamps was put forward or back within the series."""
+    """Whether the clock of the stamps changes within the series (summer time)."""
     if series.times.tz is None or rows_of_unit(series, "day") in (None, 1):
         return False
     apart = series.times.tz_localize(None) - series.times.tz_convert("UTC").tz_localize(None)
@@ -101,7 +101,7 @@ def clock_changes(series: Series) -> bool:
 
 
 def _every_example(series: Series, length: int, stride: int, privacy: Privacy) -> Windows:
-    """Blocks that hold whole units where they can, or the paper's overlapping windows; with readings or without."""
+    """Blocks that contain whole units where possible, or the paper's overlapping windows; with readings or without."""
     if privacy.layout == "overlapping":
         return cut(series, length, stride, 0.0)
     if privacy.unit == "series":

@@ -1,4 +1,4 @@
-"""How to spend a privacy budget: model, batch, steps and draws from public facts alone.
+"""How to spend a privacy budget: chooses model, batch, steps and draws from public facts alone.
 
 A private step adds noise of deviation σC / B to the mean of B clipped gradients. Over T steps the gradients add up as T and
 the noise as √T, so that what training can learn is measured by
@@ -26,7 +26,7 @@ from tamedit.runs.regime import Regime, parameter_count, regime
 
 SIZE, CLIP, LEARNING_RATE = "mini", 1.0, 1e-3
 STEPS = (40, 60, 90, 120, 180, 250, 350, 500)
-FEW_STEPS = (40, 60, 90)  # enough for a model that begins well: more would only walk further with the noise
+FEW_STEPS = (40, 60, 90)  # enough for a good initial model: more steps would only add noise
 KEPT = 0.9  # of the best signal-to-noise that the time allows
 CELL_SECONDS = 2.9e-5  # of a core: one time step of one window in one gradient, size mini, two threads
 SERIES_DRAWS = 4
@@ -85,9 +85,9 @@ def propose(
     cores: int = CORES,
     begins: bool = False,
 ) -> Proposal:
-    """The plan for N examples, of which a unit of privacy touches k = `contributions`.
+    """The plan for N examples, of which one privacy unit touches k = `contributions`.
 
-    `begins`: training begins from a public model and needs few steps.
+    `begins`: training starts from a public model and needs few steps.
     """
     if examples < 2:
         raise UserError(f"{examples} is too few: give the number of units (home-weeks, homes), at least 2.")
@@ -133,14 +133,14 @@ def propose(
         bounds="medium" if stands.collapses else "off",
         minutes=steps * batch * draws * length * CELL_SECONDS / 60 / cores,
         reasons={
-            "size": "few parameters: noise has √d times its deviation, d the number of trained parameters",
-            "batch_size": f"{batch} of {examples} a step: σ grows more slowly than the batch, so large batches drown the noise",
+            "size": "few parameters: the noise norm grows as √d with the number d of trained parameters",
+            "batch_size": f"{batch} of {examples} per step: σ grows more slowly than the batch, so large batches have less noise",
             "steps": f"as many as keep {KEPT:.0%} of the signal-to-noise that {minutes:g} minutes on {cores} cores allow"
-            + (f", at most {FEW_STEPS[-1]}: the model begins well" if begins else ""),
-            "draws": "several windows of a meter are averaged before clipping, since a meter has many"
+            + (f", at most {FEW_STEPS[-1]}: the initial model is already good" if begins else ""),
+            "draws": "several windows per meter are averaged before clipping, since a meter has many"
             if draws > 1
-            else "one window a block: two windows of half as many blocks did the same (benchmarks/private_recipe.py)",
-            "clip": "nearly every gradient is longer than 1, so C only sets the units of the learning rate, which Adam undoes",
+            else "one window per block: two windows of half as many blocks gave the same (benchmarks/private_recipe.py)",
+            "clip": "nearly every gradient norm is above 1, so C only scales the gradient, and Adam removes that scale",
             "noise_multiplier": f"the smallest σ with ε ≤ {epsilon:g} at δ = {delta:g} after {steps} steps",
             "signal_to_noise": f"{share:.0%} of what full batches would give at this ε",
             "noise_over_signal": "σ √P / B: length of the noise over that of the longest possible sum of gradients",
@@ -206,7 +206,7 @@ def propose_for(
             f"whole {privacy.unit}" if rows == rows_of_unit(windows.series, privacy.unit) else f"block of {rows} rows"
         )
         raise UserError(
-            f"The training part holds {len(windows)} {whole} with readings and private training needs at least 2; give more "
+            f"The training part has {len(windows)} {whole} with readings, but private training needs at least 2; give more "
             "data, or a smaller unit (--unit)."
         )
     return propose(

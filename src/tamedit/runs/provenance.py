@@ -1,4 +1,4 @@
-"""What came before a run and stays outside of its guarantee: the model that it begins from, the magnitudes of its bounds."""
+"""What came before a run and is not covered by its guarantee: the model that it starts from, the magnitudes of its bounds."""
 
 from pathlib import Path
 from typing import Literal, get_args
@@ -30,13 +30,13 @@ class Reference(BaseModel):
     origin: Origin
     quantile: float
     quantiles: dict[str, dict[str, float]]  # of ‖c‖, |γ|, |β|, |α|
-    blocks: tuple[Bounds, ...] = ()  # the same magnitudes block by block, and the final layer's
+    blocks: tuple[Bounds, ...] = ()  # the same magnitudes per block, and for the final layer
     share: float | None = None  # of the p99 that was best under noise (`diagnostics.under_noise`); None: the p99 itself
     scores: dict[str, float] = {}  # of every share that was tried; "0": without bounds
 
     @classmethod
     def load(cls, path: Path, anchor: str, private: bool) -> "Reference":
-        """A file, if a run of this form, private or not, may use it."""
+        """Read a file, if a run with this anchor may use it, privately or not."""
         try:
             found = cls.model_validate_json(path.read_text(encoding="utf-8"))
             if None in dict(found.magnitudes).values():
@@ -47,7 +47,7 @@ class Reference(BaseModel):
             ) from error
         if found.anchor != anchor:
             raise UserError(
-                f"--reference {path} was measured with --anchor {found.anchor} and this run has --anchor {anchor}; measure anew."
+                f"--reference {path} was measured with --anchor {found.anchor}, this run has --anchor {anchor}; measure again."
             )
         if private and found.origin == "not public":
             raise UserError(
@@ -57,17 +57,17 @@ class Reference(BaseModel):
         return found
 
     def by_block(self, depth: int) -> tuple[Bounds, ...]:
-        """One entry a block and the final layer's, for a network of this depth."""
+        """One entry per block and one for the final layer, for a network of this depth."""
         if len(self.blocks) != depth + 1:
             raise UserError(
-                f"The reference has magnitudes of {max(len(self.blocks) - 1, 0)} blocks and the network {depth}; measure a run "
+                f"The reference has magnitudes of {max(len(self.blocks) - 1, 0)} blocks, the network has {depth}; measure a run "
                 "of the same size, or leave out --by-block."
             )
         return self.blocks
 
 
 class Start(BaseModel):
-    """What the initial weights are, and which parameters move on from there. Kept with the run."""
+    """What the initial weights are, and which parameters are trained further. Stored with the run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -80,12 +80,12 @@ class Start(BaseModel):
 
     @property
     def sentence(self) -> str:
-        """For the statement: what is outside of the guarantee because it came before."""
+        """For the statement: what the guarantee does not cover, because it came before."""
         return f"the data of the model that training began from ({self.source}), which {CLAIMED[self.origin]}"
 
 
 class Measured(BaseModel):
-    """Where the reference magnitudes of the bounds were measured, if they are not the built-in ones. Kept with the run."""
+    """Where the reference magnitudes of the bounds were measured, if they are not the built-in ones. Stored with the run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -94,5 +94,5 @@ class Measured(BaseModel):
 
     @property
     def sentence(self) -> str:
-        """For the statement: what is outside of the guarantee because it came before."""
+        """For the statement: what the guarantee does not cover, because it came before."""
         return f"the data that the bounds were measured on ({self.source}), which {CLAIMED[self.origin]}"

@@ -1,7 +1,7 @@
-"""Where training begins: at random, or from a model that was trained before on data that is public or simulated.
+"""Where training starts: from random weights, or from a model that was trained on public or simulated data.
 
-The first stage costs no privacy because nobody's private data is in it; the statement of the second says what it was. Nothing
-can check that here: of a named data set that tells nothing about a person it is known, of anything else the user says so.
+The first stage costs no privacy, because it contains nobody's private data. The statement of the second stage says what it
+was. Nothing can check this here. It is known for named data sets without personal data. For anything else the user states it.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from tamedit.runs.recipe import RunConfig
 
 @dataclass(frozen=True)
 class Initial:
-    """A model to begin from."""
+    """A model to start from."""
 
     start: Start
     spec: ModelSpec
@@ -29,7 +29,7 @@ class Initial:
 
 
 def origin_of(config: RunConfig, said: bool) -> Origin:
-    """How public a run's model is: as its own data, by what is known or `said` of it, and no more than what it began from."""
+    """How public a run's model is: as public as its own data (known, or `said`), and not more than the model it started from."""
     own: Origin = "public" if config.source in PUBLIC else "said to be public" if said else "not public"
     return own if config.start is None else max(own, config.start.origin, key=ORIGINS.index)
 
@@ -37,7 +37,7 @@ def origin_of(config: RunConfig, said: bool) -> Origin:
 def load_initial_run(
     run: Path, *, tuning: Tuning = "all", rank: int = 4, public: bool = False, private: bool = False
 ) -> Initial:
-    """The model of a finished run as a beginning; `public` is the user's word, `private` whether a guarantee will be given."""
+    """The model of a finished run as a start; `public`: the user says so; `private`: a guarantee will be given."""
     network, spec = load_model(run)
     config, _ = load_run(run)
     origin = origin_of(config, said=public)
@@ -60,7 +60,7 @@ def load_initial_run(
 
 
 def check_fits(initial: Initial, targets: int, covariates: int, anchor: str, prediction: str) -> None:
-    """One sentence if a model cannot continue on this data."""
+    """Raise one sentence if a model cannot continue on this data."""
     shape, spec = initial.spec.network, initial.spec
     for what, found, wanted in (
         ("targets", shape.target_channels, targets),
@@ -70,6 +70,6 @@ def check_fits(initial: Initial, targets: int, covariates: int, anchor: str, pre
     ):
         if found != wanted:
             raise UserError(
-                f"The initial model has {what}: {found}, and this run has {wanted}; begin from a model that was trained on data "
-                "of the same form, with the same --anchor."
+                f"The initial model has {what}: {found}, but this run has {wanted}; start from a model that was trained on data "
+                "with the same columns, and with the same --anchor."
             )

@@ -1,4 +1,4 @@
-"""Draws become tables on the user's own time line."""
+"""Samples become tables with the user's own time stamps."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -52,19 +52,19 @@ def table(
 
 
 def check_names(series: Series, all_samples: bool) -> None:
-    """Refuse names that the answer needs for columns of its own."""
+    """Reject names that the result needs for its own columns."""
     made = (
         {"sample"} if all_samples else {_quantile_name(name, level) for name in series.targets for level in QUANTILES}
     )
     if clash := made & {*series.targets, series.time_name, series.id_name}:
-        raise UserError(f"The column {min(clash)!r} has the name of a column of the answer; rename it.")
+        raise UserError(f"The column {min(clash)!r} has the name of a column of the result; rename it.")
 
 
 def check_window_names(targets: tuple[str, ...]) -> None:
     """The same for a table of generated windows, whose names are the model's."""
     if clash := {"sample", "time"} & {*targets}:
         raise UserError(
-            f"The target {min(clash)!r} has the name of a column of the answer; rename it in the data and train again."
+            f"The target {min(clash)!r} has the name of a column of the result; rename it in the data and train again."
         )
 
 
@@ -103,12 +103,12 @@ def _future_covariates(series: Series, horizon: int, future: Future | None) -> n
     names = list(series.covariate_names)
     if not names:
         if future is not None:
-            raise UserError("The model knows no covariates, so it has no use for a table of future ones; leave it out.")
+            raise UserError("The model has no covariates, so it cannot use a table of future covariates; leave it out.")
         return np.zeros((len(series.meters), horizon, 0), np.float32)
     given = None if future is None else _future_table(series, future)
     if given is None or not set(names) <= set(given.frame.columns):
         raise UserError(
-            f"The model knows the covariates {', '.join(names)}; give their next {horizon} rows as a table "
+            f"The model has the covariates {', '.join(names)}; give their next {horizon} rows as a table "
             "(future=…, or --future FILE on the command line)."
         )
     clock = _stamps_of(series, given)
@@ -124,7 +124,8 @@ def _future_covariates(series: Series, horizon: int, future: Future | None) -> n
             if clock[rows].dropna().has_duplicates:
                 twice = clock[rows][clock[rows].duplicated() & clock[rows].notna()][0]
                 raise UserError(
-                    f"{given.where[0].upper()}{given.where[1:]} has several rows at {twice}{of_meter}; give one a step and meter"
+                    f"{given.where[0].upper()}{given.where[1:]} has several rows at {twice}{of_meter}; give one "
+                    "row per step and meter"
                     + (f", with the meter's name in the column {series.id_name!r}." if series.layout == "long" else ".")
                 )
             rows = rows[clock[rows].notna()]
@@ -166,7 +167,7 @@ def _stamps_of(series: Series, future: Table) -> pd.DatetimeIndex | None:
         return None
     given = stamps.parse(future.frame[name], future.where, future.notes)
     zone = series.times.tz
-    written = not pd.api.types.is_numeric_dtype(future.frame[name].dtype)  # Unix time has no other clock
+    written = not pd.api.types.is_numeric_dtype(future.frame[name].dtype)  # Unix time is always UTC
     if zone is None and given.tz is not None and written:
         raise UserError(
             f"The stamps of {future.where} have an offset from UTC and those of the series have none; write both in one way, or "

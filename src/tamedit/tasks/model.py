@@ -1,6 +1,6 @@
 """A trained model: pandas in, pandas out, in the units of the data.
 
-filled = model.impute(frame_with_nans)        the same time line; gaps hold the median, with quantiles beside it
+filled = model.impute(frame_with_nans)        the same time line; gaps have the median, with quantiles next to it
 ahead  = model.forecast(frame, horizon=24)    the next 24 steps
 fake   = model.generate(count=500)            synthetic windows
 """
@@ -42,12 +42,12 @@ class Model:
         return cls(*load_model(Path(folder), choose_device(device)))
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write `model.safetensors` and `model.json`: all that may leave with the model."""
+        """Write `model.safetensors` and `model.json`: all that may be shared."""
         return save_model(Path(folder), self.spec, dict(self.network.named_parameters()))
 
     @property
     def privacy(self) -> str:
-        """What was spent, on which unit, by which accountant; in words."""
+        """The privacy statement: what was spent, for which unit, by which accountant."""
         return str(self.spec.privacy["statement"])
 
     def impute(
@@ -110,7 +110,7 @@ class Model:
         seed: int = 0,
         sampler: SamplerConfig | None = None,
     ) -> pd.DataFrame:
-        """`count` synthetic windows, long: sample, time, one column a target.
+        """`count` synthetic windows, long: sample, time, one column per target.
 
         Without `start` each window begins at a random day of the year 2024. The level and scale are the model's reference
         ones (public facts or statistics of the training data, as `model.json` says).
@@ -126,8 +126,8 @@ class Model:
             )
         if self.spec.covariates:
             raise UserError(
-                f"This model needs the covariates {', '.join(self.spec.covariates)}, so a window cannot be made from nothing; "
-                "use forecast or impute with a table that holds them."
+                f"This model needs the covariates {', '.join(self.spec.covariates)}, so it cannot generate a window; "
+                "use forecast or impute with a table that has them."
             )
         first = pd.Timestamp(start) if isinstance(start, date | np.datetime64) else start
         spec = self.spec
@@ -148,7 +148,7 @@ class Model:
         if isinstance(data, Series):
             if reading:
                 raise UserError(
-                    f"{', '.join(reading)} say how to read a table, and this is a series already; leave them out."
+                    f"{', '.join(reading)} say how to read a table, but this is already a series; leave them out."
                 )
             series = data
         else:

@@ -1,7 +1,7 @@
 """Fills the missing cells of a series of any length with windows of the model's length.
 
 Windows overlap by half. A *gap* is a run of rows with missing cells. A gap that lies within a window is filled by one window
-alone, so that each sample is one coherent path through it: by the window that knows most around it (the largest share of
+alone, so that each sample is one coherent path through it: by the window with most known cells around it (the largest share of
 known cells, less half of the distance of the gap's middle from the window's). A gap longer than that is filled from its
 edges inwards, in passes: what is filled counts as known in the next pass, sample by sample, and windows that touch are
 never used for one gap in the same pass. A window is used once a quarter of its cells are known.
@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 LEAST_KNOWN = 0.25
-# (values, observed, covariates, window names, samples a window) -> draws in the data's units (W, S, L, K)
+# (values, observed, covariates, window names, samples per window) -> draws in the data's units (W, S, L, K)
 Draw = Callable[[Tensor, Tensor, Tensor, np.ndarray, int], Tensor]
 
 
@@ -114,7 +114,7 @@ def _assign(
     needed = asked.any(axis=1)
     share = np.where(asked, share, np.inf).min(axis=1)  # (W,)
     usable = needed & (share >= LEAST_KNOWN)
-    if not usable.any():  # nothing has enough around it: take the best there is
+    if not usable.any():  # no gap has enough known cells around it: take the best
         usable = needed & (share >= share[needed].max())
     chosen, share = starts[usable], share[usable]
     begins, ends = _gaps(known, wanted, offsets)

@@ -1,4 +1,4 @@
-"""The state of a run in one file, written whole or not at all.
+"""The state of a run in one file, written completely or not at all.
 
 One safetensors file holds the weights, their average, the best average so far and the optimiser's moments; its header
 holds the step as JSON. Random streams have no state: they are functions of the seed and the step. So a run that was
@@ -51,11 +51,11 @@ def load_state(path: Path) -> State:
         raise unreadable(path, error) from error
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise UserError(
-            f"{path} is not a checkpoint that can be continued ({type(error).__name__}); train anew in another folder."
+            f"{path} is not a checkpoint that can be resumed ({type(error).__name__}); train again in another folder."
         ) from error
     if header.get("format") != FORMAT:
         raise UserError(
-            f"{path} has checkpoint format {header.get('format')}, this version reads {FORMAT}; train anew."
+            f"{path} has checkpoint format {header.get('format')}, this version reads {FORMAT}; train again."
         )
     return State(header["step"], header["seconds"], header["best_loss"], tensors)
 

@@ -25,7 +25,7 @@ class World:
         return self.rank == 0
 
     def same_indices(self, indices: np.ndarray) -> np.ndarray:
-        """The first process's draw, known to all."""
+        """The first process's draw, sent to all."""
         if self.size == 1:
             return indices
         held: list[np.ndarray | None] = [indices if self.first else None]
@@ -58,7 +58,7 @@ class World:
         return bool(votes.item() > 0)
 
     def same_number(self, number: int) -> int:
-        """The first process's number, known to all."""
+        """The first process's number, sent to all."""
         return int(self.same_indices(np.array([number]))[0])
 
     def wait(self) -> None:
@@ -67,7 +67,7 @@ class World:
 
 
 def join_world() -> World:
-    """The world that torchrun set up; alone if it did not."""
+    """The processes that torchrun set up, or a single process."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return World()
     if not dist.is_initialized():

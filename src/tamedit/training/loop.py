@@ -1,9 +1,9 @@
 """The one training loop: gradients come from a source, everything else happens here.
 
-    for step in …:   gradient = source(step);   AdamW;   average;   now and then validate, log, checkpoint
+    for step in …:   gradient = source(step);   AdamW;   average;   from time to time validate, log, checkpoint
 
-The loop knows neither diffusion nor privacy. A `GradientSource` leaves a gradient in every `parameter.grad` and says
-what it cost; the ordinary one averages over a batch, the private one clips every unit and adds noise to the sum.
+The loop knows neither diffusion nor privacy. A `GradientSource` puts a gradient into every `parameter.grad` and says
+what it cost. The ordinary one averages over a batch. The private one clips every unit and adds noise to the sum.
 """
 
 import signal
@@ -28,7 +28,7 @@ from tamedit.training.optimizer import make_optimizer
 
 
 class GradientSource(Protocol):
-    """Leaves the gradient of a step in the network's parameters."""
+    """Puts the gradient of a step into the network's parameters."""
 
     def __call__(self, step: int) -> dict[str, float]:
         """Numbers to log: at least `loss`."""
@@ -41,7 +41,7 @@ class Progress(Protocol):
 
 
 class StepRecord(Protocol):
-    """Keeps what is measured along the way; on disk it is never behind a checkpoint."""
+    """Records measurements during training; on disk it is never behind a checkpoint."""
 
     def step(self, step: int, seconds: float) -> None:
         """A step, counted from 1, and what it took."""
@@ -49,7 +49,7 @@ class StepRecord(Protocol):
     def flush(self) -> None: ...
 
     def rewind(self, step: int) -> None:
-        """Forget what came after `step`."""
+        """Drop what came after `step`."""
 
 
 @dataclass
@@ -63,14 +63,14 @@ class Outcome:
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Yields a question, "has someone asked to stop?"; Ctrl-C and SIGTERM answer yes instead of breaking a step in two."""
+    """Yields a function that says whether to stop. Ctrl-C and SIGTERM make it true, instead of interrupting a step."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked.is_set
         return
 
     def ask(number: int, frame: Any) -> None:
-        if asked.is_set():  # asked twice: obey at once
+        if asked.is_set():  # asked twice: stop at once
             raise KeyboardInterrupt
         asked.set()
 
@@ -83,7 +83,7 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
 
 class Trainer:
-    """Trains a network in a folder; continues from the folder's checkpoint if told to."""
+    """Trains a network in a folder; resumes from the folder's checkpoint if asked."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Trainer:
         self.metrics = MetricsLog(metrics or self.folder / "metrics.jsonl")
 
     def resume(self) -> None:
-        """Take up the folder's checkpoint."""
+        """Load the folder's checkpoint."""
         state = load_state(self.folder / CHECKPOINT)
         self.network.load_state_dict(state.group("network"))
         for name, value in state.group("average").items():
@@ -127,7 +127,7 @@ class Trainer:
             self.metrics.rewind(self.step)
 
     def save(self) -> None:
-        """Write the checkpoint, whole or not at all."""
+        """Write the checkpoint, completely or not at all."""
         if not self.world.first:
             return
         if self.record is not None:
@@ -169,7 +169,7 @@ class Trainer:
             self.progress(self.step, steps, numbers)
 
     def _step(self, source: GradientSource, steps: int) -> dict[str, float]:
-        """One gradient, one step of the optimiser, one look at the validation data if it is due."""
+        """One gradient, one optimiser step, and validation if it is due."""
         started = time.perf_counter()
         self.network.train()
         rate = self.config.rate(self.step)
@@ -188,7 +188,7 @@ class Trainer:
         return numbers
 
     def _validated(self) -> float:
-        """The validation loss of the averaged weights; the best of them are kept."""
+        """The validation loss of the averaged weights; the best weights are kept."""
         assert self.validate is not None
         current = {name: value.detach().clone() for name, value in self.network.named_parameters()}
         self.network.load_state_dict(self.average.weights)

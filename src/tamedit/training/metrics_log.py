@@ -1,4 +1,4 @@
-"""Numbers of a run, one JSON object a line."""
+"""Numbers of a run, one JSON object per line."""
 
 import contextlib
 import json
@@ -8,7 +8,7 @@ from tamedit.files import write_text
 
 
 class MetricsLog:
-    """Appends lines; after a resume the lines that the checkpoint does not know are dropped."""
+    """Appends lines; after a resume, lines newer than the checkpoint are dropped."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -19,7 +19,7 @@ class MetricsLog:
             file.write(json.dumps(numbers) + "\n")
 
     def read(self) -> list[dict[str, float]]:
-        """Every line that is a step; one that was torn by a crash or damaged otherwise is skipped."""
+        """Every line that is a step; a line that is incomplete after a crash, or damaged, is skipped."""
         rows = []
         if self.path.exists():
             for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -28,6 +28,6 @@ class MetricsLog:
         return [row for row in rows if isinstance(row, dict) and isinstance(row.get("step"), int)]
 
     def rewind(self, step: int) -> None:
-        """Forget what came after `step`."""
+        """Drop what came after `step`."""
         kept = [row for row in self.read() if row["step"] <= step]
         write_text(self.path, "".join(json.dumps(row) + "\n" for row in kept))

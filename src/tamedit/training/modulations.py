@@ -1,4 +1,4 @@
-"""Looks at ‖c‖ and the modulations γ, β, α of a network while it runs."""
+"""Records ‖c‖ and the modulations γ, β, α of a network while it runs."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ Seen = dict[str, list[np.ndarray]]  # ‖c‖ as (B, 1) and |γ|, |β|, |α| as 
 
 @contextmanager
 def recorded(network: torch.nn.Module) -> Iterator[list[Seen]]:
-    """Collects ‖c‖ and the modulations while the network runs: one entry a block, and the final layer's, which has no gate."""
+    """Collects ‖c‖ and the modulations while the network runs: one entry per block, and the final layer's, without a gate."""
     parts = [part for part in network.modules() if isinstance(part, BoundedAdaLNZero)]
     seen: list[Seen] = [{name: [] for name in QUANTITIES} for _ in parts]
 
@@ -46,7 +46,7 @@ def together(seen: Sequence[Seen]) -> dict[str, np.ndarray]:
 
 
 def by_example(seen: Sequence[Seen]) -> list[np.ndarray]:
-    """What one batch of B examples showed, for each of QUANTITIES: (B, values), without values where there is no such thing."""
+    """What one batch of B examples showed, for each of QUANTITIES: (B, values), empty where the quantity does not exist."""
     examples = len(seen[0]["condition"][0])
     nothing = np.empty((examples, 0))
     return [np.concatenate([nothing, *(array for own in seen for array in own[name])], axis=1) for name in QUANTITIES]

@@ -1,13 +1,13 @@
 """AdamW that knows how noisy its gradients are.
 
 A private gradient is g + n with n ~ N(0, φ) in every coordinate, φ = (σ C / divisor)², a public number. So the average of
-its squares estimates g² + φ, and Adam divides by the noise's size instead of the gradient's. Taking the known bias out
+its squares estimates g² + φ, and Adam divides by the noise's size instead of the gradient's. Removing the known bias
 (DP-AdamBC: Tang, Shpilevskiy, Lécuyer, AAAI 2024) gives
 
     m ← β₁ m + (1 − β₁) g,   v ← β₂ v + (1 − β₂) g²,   m̂ = m / (1 − β₁ᵗ),   v̂ = v / (1 − β₂ᵗ)
     θ ← (1 − η λ) θ − η m̂ / (√max(v̂ − φ, κ φ) + ε)
 
-κ keeps a coordinate that shows nothing but noise from being blown up. With φ = 0 this is AdamW, bit for bit. Everything
+κ limits the step of a coordinate that contains nothing but noise. With φ = 0 this is AdamW, bit for bit. Everything
 here is post-processing of the noisy gradient.
 """
 
@@ -21,7 +21,7 @@ from tamedit.runs.config import TrainingConfig
 
 
 def make_optimizer(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
-    """The optimiser of a run; one that corrects for noise is told later how much there is."""
+    """The optimiser of a run. If it corrects for noise, the noise variance is set later."""
     chosen: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
     if config.noise_correction:
         return NoisyAdamW(parameters, **chosen)

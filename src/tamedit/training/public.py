@@ -1,6 +1,6 @@
-"""The public stage: a model of simulated homes (or of a public series), so that private training need not begin at random.
+"""The public stage: a model of simulated homes (or of a public series) from which private training can start.
 
-Nobody's data is in it, so it costs no privacy. The fleet is drawn with `variety`: homes that differ more from each other than
+It contains nobody's data, so it costs no privacy. The fleet is drawn with `variety`: homes that differ more from each other than
 real ones are likely to, because the model must not depend on how well the simulator's constants were guessed.
 """
 
@@ -27,10 +27,10 @@ from tamedit.windows.anchor import Anchor
 SIMULATED, PLACE = (
     "simulated",
     "public",
-)  # what stands for a run to begin from, and where in the new run's folder it is made
+)  # used in place of a run to start from; also the subfolder of the new run where it is trained
 SOURCE = "simulated fleet"
 METERS, WEEKS, VARIETY, SEED = 400, 12, 0.6, 2024
-TYPICAL = 0.4  # kWh an hour
+TYPICAL = 0.4  # kWh per hour
 FACTS = DataFacts(non_negative=True, typical_level=(TYPICAL,), typical_scale=(TYPICAL,))
 
 
@@ -84,7 +84,7 @@ def train_public(
 
 
 def load_public(folder: Path, *, tuning: Tuning = "all", rank: int = 4) -> Initial:
-    """The finished public stage as a beginning. For simulated homes nobody has to vouch; for a series the caller does."""
+    """The finished public stage as a start. Simulated homes are public; for a series, the caller says so."""
     initial = load_initial_run(folder, tuning=tuning, rank=rank, public=True)
     if initial.start.source != SOURCE:
         return initial
@@ -106,12 +106,12 @@ def simulated_start(
     """A model of simulated homes, for a run on `series`: trained in the run's folder, or found there; None if stopped."""
     if len(series.targets) != 1 or series.covariate_names:
         raise UserError(
-            "A model of simulated homes has one target and no covariates but the calendar, and these series have "
-            f"{len(series.targets)} and {len(series.covariate_names)}; begin from a run on public data of the same form."
+            "A model of simulated homes has one target and no covariates except the calendar, but these series have "
+            f"{len(series.targets)} and {len(series.covariate_names)}; start from a run on public data with the same columns."
         )
     if abs(series.frequency.total_seconds() - 3600) > 1e-6:
         raise UserError(
-            f"A model of simulated homes has hourly rows, and these series have one every {series.spoken_step}; begin from a "
+            f"A model of simulated homes has hourly rows, but these series have one every {series.spoken_step}; start from a "
             "run on public data with the same step, or leave out --init."
         )
     folder = run / PLACE

@@ -1,11 +1,11 @@
-"""The record that a run keeps of its gradients, one row an example. None of it is private.
+"""The record that a run keeps of its gradients, one row per example. None of it is private.
 
     gradients.bin    step, ‖g‖, ‖g_cond‖, ‖g_other‖, η, and the norm of every part of the network, cond and other apart
     times.bin        step, seconds
     gradients.json   what the rows hold, and that nothing of it is private
 
-Rows have a fixed size and are only ever appended, so a torn end is dropped and a resumed run cuts off what its
-checkpoint does not know. What waits in memory is written every few seconds, and before every checkpoint.
+Rows have a fixed size and are only ever appended, so an incomplete end is dropped, and a resumed run removes the rows newer than
+its checkpoint. Rows in memory are written every few seconds, and before every checkpoint.
 """
 
 import json
@@ -48,7 +48,7 @@ def gradient_row(parts: int) -> np.dtype:
 
 
 def whole_rows(path: Path, row: np.dtype) -> np.ndarray:
-    """The rows of a file, not read into memory; what follows the first torn or unwritten one is left out."""
+    """The rows of a file, not read into memory; what follows the first incomplete or unwritten row is left out."""
     count = path.stat().st_size // row.itemsize if path.exists() else 0
     if not count:
         return np.empty(0, row)
@@ -83,7 +83,7 @@ class Recorder:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """What happens inside is done for the record only: its seconds are not counted as the step's."""
+        """Time spent inside is for the record only and does not count as part of the step."""
         started = time.perf_counter()
         yield
         self.elsewhere += time.perf_counter() - started
@@ -106,7 +106,7 @@ class Recorder:
         self.waiting[GRADIENTS].append(rows)
 
     def _factors(self, result: ClippedSum) -> torch.Tensor:
-        """η: by how much an example's gradient was made shorter."""
+        """η: the factor by which an example's gradient was shortened."""
         if self.clipping is None:
             return torch.ones_like(result.norms)
         if self.clipping != "groups":
@@ -122,7 +122,7 @@ class Recorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the rows in memory."""
         for name, waiting in self.waiting.items():
             if waiting:
                 try:
@@ -135,7 +135,7 @@ class Recorder:
         self.flushed = time.monotonic()
 
     def rewind(self, step: int) -> None:
-        """Forget what came after `step`, and what was torn; everything, if it was written in another form."""
+        """Drop what came after `step` and incomplete rows; drop everything if the format differs."""
         header = json.dumps(self.header, indent=2) + "\n"
         place = self.folder / HEADER
         known = place.is_file() and place.read_text(encoding="utf-8") == header

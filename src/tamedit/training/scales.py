@@ -3,11 +3,11 @@
 In instance mode every window has its own units, and the reference serves windows in which nothing is observed (as in
 generation) and the floor of the scale; otherwise it is the centre and scale of every window. In this order:
 
-    public       given by the user, or known of a named source: free
+    public       given by the user, or known for a named source: costs nothing
     private      estimated with noise within public bounds, charged to the ledger (`private/released_scale.py`)
     nonprivate   statistics of the training data: in training without privacy, or in the paper's form (and then every
                  statement says that the guarantee does not cover them)
-    none         0 and 1: such a model fills and forecasts, and cannot generate from nothing
+    none         0 and 1: such a model fills and forecasts, but cannot generate whole windows
 """
 
 import math
@@ -30,7 +30,7 @@ OUTLYING = (
 
 
 def make_scaling(config: RunConfig, facts: DataFacts, train: Series) -> Scaling:
-    """The units of a run, as far as no ledger is needed for them."""
+    """The units of a run, as far as they can be known without a ledger."""
     _check_facts(facts, len(train.targets), private=config.privacy is not None)
     known = SOURCES.get(config.source) if config.scaling == "instance" else None
     level, scale = facts.typical_level, facts.typical_scale
@@ -58,7 +58,7 @@ def window_spread(train: Series, window: int, otherwise: tuple[float, ...]) -> t
 
 
 def _check_facts(facts: DataFacts, channels: int, private: bool) -> None:
-    """Before anything is written: a fact that cannot be used, or would be passed over in silence, is a mistake."""
+    """Called before anything is written: a fact that cannot be used, or would be ignored, is an error."""
     pairs = {
         ("--typical-level", "--typical-scale"): (facts.typical_level, facts.typical_scale),
         ("--lower", "--upper"): (facts.lower, facts.upper),
@@ -67,7 +67,7 @@ def _check_facts(facts: DataFacts, channels: int, private: bool) -> None:
         if given == (None, None):
             continue
         if any(numbers is None or len(numbers) != channels for numbers in given):
-            raise UserError(f"{one} and {other} belong together, one number each for each of the {channels} targets.")
+            raise UserError(f"{one} and {other} must both be given, with one number per target ({channels} targets).")
         if not all(math.isfinite(number) for numbers in given for number in numbers or ()):
             raise UserError(f"{one} and {other} must be finite numbers.")
     if facts.lower is None or facts.upper is None:
@@ -96,7 +96,7 @@ def with_floors(scaling: Scaling) -> Scaling:
 
         floor = FLOOR · scale,    relative floor = min(RELATIVE_FLOOR, floor / |level|)
 
-    A share of a window's mean presumes that 0 means nothing, as it does for a load. Where the reference level is far from 0 in
+    A share of a window's mean assumes that 0 means "nothing", as for a load. Where the reference level is far from 0 in
     units of its own scale (kelvin, hectopascal) zero is a convention: a tenth of 288 K would drown every daily cycle. So the
     relative floor is never more than the floor itself at the reference level.
     """

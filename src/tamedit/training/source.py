@@ -1,4 +1,4 @@
-"""Gradients without privacy: the mean over a batch of windows drawn anew at every step."""
+"""Gradients without privacy: the mean over a batch of windows drawn at every step."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -21,14 +21,14 @@ from tamedit.windows.examples import Examples
 def noised_batch(
     examples: Examples, indices: np.ndarray, step: int, process: Process, draws: int = 1
 ) -> tuple[Batch, torch.Tensor, torch.Tensor]:
-    """The batch of some examples at a step with its diffusion times and noise: `draws` rows an example."""
+    """The batch of some examples at a step with its diffusion times and noise: `draws` rows per example."""
     batch = examples.batch(indices, step, draws)
     keys = example_keys(examples.seed, "diffusion", step, examples.names(indices, draws))
     return batch, *draw_noise(keys, batch, process)
 
 
 def engine_losses(process: Process) -> Callable[[Any, Any], torch.Tensor]:
-    """The losses of rows of a batch, in the form that the engine wants."""
+    """The losses of rows of a batch, in the form that the engine needs."""
 
     def losses(network: Any, rows: Any) -> torch.Tensor:
         batch, time, epsilon = rows
@@ -82,7 +82,7 @@ class PlainGradients:
         return {"loss": float(losses.detach().mean())}
 
     def look(self, step: int, indices: np.ndarray) -> ClippedSum:
-        """Every example's gradient on its own, for the record; the gradient that trains is left alone."""
+        """The gradient of each example, for the record; the training gradient does not change."""
         assert self.engine is not None
         batch = tuple(part.to(self.device) for part in noised_batch(self.examples, indices, step, self.process))
         return self.engine(engine_losses(self.process), batch, units=len(indices))

@@ -1,4 +1,4 @@
-"""The free fill b(observed): a guess without parameters, from the example's own observed cells.
+"""The free fill b(observed), a training-free guess from the example's own observed cells.
 
     observed cells             themselves
     short gaps                 linear interpolation between the observed neighbours

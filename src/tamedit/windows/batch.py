@@ -1,9 +1,9 @@
-"""What the network may see of an example, and what it is asked for.
+"""What the network may see of an example, and what it must predict.
 
 Axis letters, for the whole package:
 
-    B examples · L time steps · K target channels · V known covariates · D width · U privacy units · G draws a unit ·
-    S samples a window
+    B examples · L time steps · K target channels · V known covariates · D width · U privacy units · G draws per unit ·
+    S samples per window
 
 `Context` holds everything that may reach the network. It is built from observed cells alone, so that no hidden value can
 change the condition, the free fill or any other input. `Batch` adds the hidden cells, for the loss.

@@ -4,8 +4,8 @@ A window is one number, the row at which it starts; a batch is gathered when it 
 whatever their length. No window crosses from one meter to the next.
 
 Two layouts. `cut`: overlapping windows at a stride, as in the paper. `cut_blocks`: the series is cut into disjoint blocks,
-each an example, and windows are drawn inside of a block; then one day, one week or one meter lies in one example, and a
-guarantee for it can be had cheaply.
+each an example, and windows are drawn inside a block. One day, one week or one meter then lies in one example, so that a
+guarantee for it needs less noise.
 """
 
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ class Windows:
         return len(self.starts)
 
     def shifts(self, indices: Int64[np.ndarray, " B"], uniform: Float[np.ndarray, " B"]) -> Int64[np.ndarray, " B"]:
-        """Where inside their examples windows begin: every place equally likely."""
+        """Where windows begin inside their examples; every place is equally likely."""
         if self.spans is None:
             return np.zeros(len(indices), dtype=np.int64)
         places = self.spans[indices] - self.length + 1
@@ -60,7 +60,7 @@ def cut(series: Series, length: int, stride: int, least_present: float = 0.5) ->
     if not (sizes >= length).any():
         longest = int(sizes.max(initial=0))
         raise UserError(
-            f"The longest series has {longest} rows and a window needs {length}; give a longer series or a shorter window "
+            f"The longest series has {longest} rows, but a window needs {length}; give a longer series or a shorter window "
             f"(--window {max(longest // 8, 8)})."
         )
     starts = np.concatenate(
@@ -82,7 +82,7 @@ def cut_blocks(
     """Disjoint blocks of `block` rows (None: every meter is one block), windows of `length` drawn inside.
 
     Blocks of meter m begin at the first row whose place in a period of `align` rows is 0; `phase[m]` is the place of the
-    meter's first row. A rest at the end that is shorter than a block is not used. A block is left out if less than a share
+    meter's first row. A remainder at the end that is shorter than a block is not used. A block is left out if less than a share
     `least_present` of its cells is there; that depends on nothing but the block itself.
     """
     phases = np.zeros(len(series.meters), dtype=np.int64) if phase is None else phase
@@ -96,7 +96,7 @@ def cut_blocks(
             spans.append(np.full_like(mine, size))
     if not starts:
         raise UserError(
-            f"No meter holds a block of {block or length} rows (the longest has {int(np.diff(series.offsets).max(initial=0))}); "
+            f"No meter has a block of {block or length} rows (the longest has {int(np.diff(series.offsets).max(initial=0))}); "
             "give a longer series, a shorter window (--window) or a smaller unit (--unit)."
         )
     all_starts, all_spans = np.concatenate(starts), np.concatenate(spans)

@@ -1,4 +1,4 @@
-"""Which steps of a window are hidden: four schemes, one row of a vectorised draw an example.
+"""Which steps of a window are hidden: four schemes, one row of a vectorised draw per example.
 
     random           a share r ~ U[0.1, 0.5] of the steps
     block            the last h steps, h ~ U{24 … 96}, at most ⌊0.75 L⌋
@@ -50,7 +50,7 @@ class MaskConfig(BaseModel):
 
 
 def without_reconstruction(config: MaskConfig) -> MaskConfig:
-    """Never everything hidden: for models that have no units of their own to make a window from nothing in."""
+    """Settings that never hide everything, for models without a level and scale to generate a whole window in."""
     weights = {name: weight for name, weight in config.weights.items() if name != "reconstruction"}
     return config.model_copy(update={"weights": weights})
 
@@ -98,7 +98,7 @@ SCHEMES: dict[str, Callable[[Uniforms, int, MaskConfig], Bool[Tensor, "B L"]]] =
 
 
 def draw_masks(keys: UInt64[np.ndarray, " B"], length: int, config: MaskConfig) -> Bool[Tensor, "B L"]:
-    """One mask an example; the scheme too is drawn from the example's own stream."""
+    """One mask per example; the scheme is also drawn from the example's own stream."""
     u = uniforms(keys, length + 2)  # the first chooses the scheme, the rest belong to it
     names = list(config.weights)
     shares = torch.tensor([config.weights[name] for name in names], dtype=torch.float64)

@@ -147,9 +147,9 @@ def parquet() -> bytes:
         (lambda: b"<!DOCTYPE html><html></html>", "HTML"),
         (lambda: b'{"a": 1}', "JSON"),
         (lambda: b"", "is empty"),
-        (lambda: b"\n\n\n", "holds no table"),
-        (lambda: b"time,kwh\n", "a header and no rows"),
-        (lambda: b"time,kwh\n2024-01-01,1\n", "one row only"),
+        (lambda: b"\n\n\n", "contains no table"),
+        (lambda: b"time,kwh\n", "a header but no rows"),
+        (lambda: b"time,kwh\n2024-01-01,1\n", "only one row"),
         (lambda: b"time,kwh\n2024-01-01,1\n2024-01-02,1,7,8\n", "Row 3"),
         (lambda: b"time,kwh\n2024-01-01,1,5\n2024-01-02,1,5\n", "longer than its header"),
         (lambda: b"2024-01-01,1\n2024-01-02,2\n2024-01-03,3\n", "not a header"),
@@ -185,7 +185,7 @@ def test_missing_files_and_folders(tmp_path: Path) -> None:
         (PLAIN, {"missing_covariates": "guess"}, "choose 'refuse' or 'hold'"),
         (PLAIN, {"covariates": ["kwh"], "targets": ["kwh"]}, "'kwh' of meter.csv was named twice"),
         (PLAIN, {"covariates": ["kwh"]}, "No column of readings"),
-        (PLAIN, {"time": "kwh", "targets": ["time"]}, "holds numbers that are not times (row 2: 1.5)"),
+        (PLAIN, {"time": "kwh", "targets": ["time"]}, "contains numbers that are not times (row 2: 1.5)"),
         (PLAIN, {"frequency": "often"}, "The frequency 'often' is not known"),
         (PLAIN, {"frequency": "2h"}, "The time stamp 2024-01-01 01:00:00 in meter.csv is not a whole number of steps"),
         (PLAIN, {"timezone": "Mars/North"}, "The time zone 'Mars/North' is not known"),
@@ -278,8 +278,8 @@ def test_frames_with_other_kinds_of_columns() -> None:
     np.testing.assert_array_equal(series.values, [[1, 1, 1], [np.nan, np.nan, 0], [3, 3, np.nan]])
     indexed = pd.DataFrame({"time": [1, 2, 3]}, index=times)
     assert read(indexed).targets == ("time",)
-    assert "holds complex numbers" in sentence(pd.DataFrame({"time": times, "z": [1j, 2j, 3j]}))
-    assert "holds times" in sentence(pd.DataFrame({"time": times, "x": [1, 2, 3], "received": times}))
+    assert "contains complex numbers" in sentence(pd.DataFrame({"time": times, "z": [1j, 2j, 3j]}))
+    assert "contains times" in sentence(pd.DataFrame({"time": times, "x": [1, 2, 3], "received": times}))
     assert "has no rows" in sentence(frame.iloc[:0])
 
 
@@ -314,13 +314,13 @@ def test_arrays() -> None:
     series = read(panel)
     assert series.meters == ("0", "1")
     np.testing.assert_array_equal(series.values.reshape(2, 4, 3), panel.astype(np.float32))
-    assert any("made up" in note for note in series.notes)
+    assert any("hourly stamps" in note for note in series.notes)
     assert read(panel[0], targets=["a", "b", "c"]).targets == ("a", "b", "c")
     assert read(panel[0, :, 0]).values.shape == (4, 1)
     panel[1, 2, 0] = np.inf
     assert "infinite value at position (1, 2, 0)" in sentence(panel)
     assert "must have the shape" in sentence(np.zeros((2, 0)))
-    assert "must hold real numbers" in sentence(np.array(["a"]))
+    assert "must contain real numbers" in sentence(np.array(["a"]))
     assert "2 targets are named" in sentence(np.zeros((3, 1)), targets=["a", "b"])
 
 

@@ -138,7 +138,7 @@ def test_uses_that_break_the_per_unit_gradient(build, message):
 
 
 def test_a_loss_that_is_divided_by_a_count_of_the_batch():
-    with pytest.raises(UserError, match="divide by no count"):
+    with pytest.raises(UserError, match="do not divide by a count"):
         Engine(Plain())(lambda module, batch: loss(module, batch) / len(batch), X, units=4)
 
 
@@ -211,7 +211,7 @@ def test_wrong_arguments(arguments):
 
 def test_losses_and_rows_of_wrong_shape():
     engine = Engine(Plain())
-    with pytest.raises(UserError, match="one loss an example"):
+    with pytest.raises(UserError, match="one loss per example"):
         engine(lambda module, batch: loss(module, batch).mean(), X, units=4)
     with pytest.raises(UserError, match="6 rows"):
         engine(loss, X, units=3, draws=2)

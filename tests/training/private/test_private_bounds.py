@@ -163,7 +163,7 @@ def test_the_noise_is_what_is_expected(free_run: Path, tmp_path: Path) -> None:
 def test_refusals(free_run: Path, tmp_path: Path) -> None:
     initial = started(free_run)
     noisy = configured(initial, Privacy(epsilon=8.0, unit="day"))
-    with pytest.raises(UserError, match="more noise than news"):
+    with pytest.raises(UserError, match="mostly noise"):
         train(SPLIT, noisy, tmp_path / "noisy", initial=initial)
     assert not (tmp_path / "noisy").exists()
     with pytest.raises(UserError, match="needs --epsilon, --init and --bounds"):

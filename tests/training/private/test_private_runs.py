@@ -95,7 +95,7 @@ def test_the_budget_is_a_wall_also_for_a_given_noise(fleet: Series, tmp_path: Pa
 
 def test_another_run_in_the_folder_cannot_spend_the_budget_again(fleet: Series, tmp_path: Path) -> None:
     run(fleet, tmp_path)
-    with pytest.raises(UserError, match="holds a run already"):
+    with pytest.raises(UserError, match="already contains a run"):
         run(fleet, tmp_path)
     assert run(fleet, tmp_path, resume=True).step == 20
     assert read_ledger(tmp_path).steps == 20
@@ -114,7 +114,7 @@ def test_a_crash_before_the_first_checkpoint_leaves_no_untrained_model(fleet: Se
     with pytest.raises(RuntimeError, match="the machine is gone"):
         run(fleet, tmp_path, steps=4, progress=crash)  # four steps are paid ahead, one is done and none is kept
     assert not (tmp_path / CHECKPOINT).exists()
-    with pytest.raises(UserError, match="begin anew in another folder with a budget of its own"):
+    with pytest.raises(UserError, match="start again in another folder with a new budget"):
         run(fleet, tmp_path, steps=4, resume=True)
     assert not (tmp_path / "model.safetensors").exists()
 
@@ -141,7 +141,7 @@ def test_a_lost_ledger_is_noticed(fleet: Series, tmp_path: Path) -> None:
 def test_a_checkpoint_of_unknown_origin_is_refused(fleet: Series, tmp_path: Path) -> None:
     run(fleet, tmp_path, steps=2)
     (tmp_path / "run.json").unlink()
-    with pytest.raises(UserError, match=r"holds checkpoint\.safetensors but no run\.json"):
+    with pytest.raises(UserError, match=r"contains checkpoint\.safetensors but no run\.json"):
         run(fleet, tmp_path, steps=2, resume=True)
 
 

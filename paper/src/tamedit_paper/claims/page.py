@@ -34,7 +34,7 @@ PREAMBLE = r"""\documentclass{article}
 def write_document(results_folder: Path, scale: Scale, out: Path, source: str = SOURCES[0]) -> list[Path]:
     """Write `out`/reproduction.md and what it shows under `out`/reproduction from results such as results/laptop.
 
-    Notes written by hand, `out`/reproduction-notes.md, are taken over as they stand, if there are any.
+    Notes written by hand, `out`/reproduction-notes.md, are copied unchanged, if there are any.
     """
     runs = load_runs(results_folder, scale, source)
     folder = out / FOLDER

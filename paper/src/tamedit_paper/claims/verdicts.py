@@ -1,6 +1,6 @@
 """From numbers to a verdict, by stated rules.
 
-A claim is a list of comparisons. Each has one number a seed, d_s, and a range in which the claim says that it lies; I is the
+A claim is a list of comparisons. Each has one number per seed, d_s, and a range in which the claim says that it lies; I is the
 95 % t-interval of d_s over the seeds:
 
     holds       I lies within the range

@@ -1,4 +1,4 @@
-"""`tamedit reproduce`: the paper's tables and figures and the ε curve, run by run, continued as often as it takes."""
+"""`tamedit reproduce`: the paper's tables and figures and the ε curve, run by run; it can be stopped and continued."""
 
 import sys
 from pathlib import Path
@@ -14,19 +14,21 @@ def reproduce(
     what: Annotated[
         str,
         typer.Argument(
-            help="all (of the paper), a table or figure (tab:main-results-extended), one cell (household/vanilla/sigma=0.1), "
+            help="all (of the paper), one table or figure (tab:main-results-extended), one cell (household/vanilla/sigma=0.1), "
             "reference (which magnitudes the bounds scale) or regime (where they help); "
             "or, beyond the paper: curve (utility against ε on real homes), curve:fleet (simulated homes), heavy."
         ),
     ],
-    scale: Annotated[str, typer.Option("--scale", help="smoke (seconds a run), laptop (minutes) or paper.")] = "laptop",
+    scale: Annotated[
+        str, typer.Option("--scale", help="smoke (seconds per run), laptop (minutes) or paper.")
+    ] = "laptop",
     seeds: Annotated[int, typer.Option("--seeds", help="Seeds 0, 1, … of every run.", min=1)] = 3,
-    seed: Annotated[int | None, typer.Option("--seed", help="This seed alone.", min=0)] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Only this seed.", min=0)] = None,
     workers: Annotated[int, typer.Option("--workers", help="Processes, one thread each.", min=1)] = 2,
     source: Annotated[
-        str, typer.Option("--source", help="PrivatePower's stand-in: household (UCI, real) or simulated.")
+        str, typer.Option("--source", help="Data in place of PrivatePower: household (UCI, real) or simulated.")
     ] = "household",
-    results: Annotated[Path, typer.Option("--results", help="Folder of results; the scale is a folder in it.")] = Path(
+    results: Annotated[Path, typer.Option("--results", help="Folder of results; each scale is a subfolder.")] = Path(
         "paper/results"
     ),
     work: Annotated[Path, typer.Option("--work", help="Folder of unfinished runs.")] = Path("runs/reproduce"),
@@ -35,7 +37,7 @@ def reproduce(
     ),
     print_commands: Annotated[
         bool,
-        typer.Option("--print-commands", help="Print one command a missing run, for any scheduler, and run nothing."),
+        typer.Option("--print-commands", help="Print one command per missing run, for any scheduler, and run nothing."),
     ] = False,
     tables_only: Annotated[
         bool, typer.Option("--tables", help="Write tables and figures from the results that exist.")
@@ -44,7 +46,7 @@ def reproduce(
 ) -> None:
     """Reproduce the paper: make the runs that are missing, then write tables, figures and verdicts from the results.
 
-    With curve or heavy: the runs and the page of what privacy costs where it protects someone.
+    With curve or heavy: the runs and the page of what privacy costs at an ε that protects someone.
     """
     if scale not in ("smoke", "laptop", "paper"):
         raise UserError(f"--scale {scale} is unknown; choose smoke, laptop, paper.")
@@ -74,7 +76,7 @@ def reproduce(
     options.wrote([*([place] if outcome else []), *written], as_json, **facts)
     if outcome is not None and outcome.failed:
         raise UserError(
-            f"{len(outcome.failed)} of {len(jobs)} runs failed; their reasons stand above, the same command tries again."
+            f"{len(outcome.failed)} of {len(jobs)} runs failed for the reasons above; run the same command to try again."
         )
 
 
@@ -105,7 +107,7 @@ def _write(what: str, results: Path, scale: Any, out: Path, source: str) -> list
 
 
 def _run(jobs: list[Any], results: Path, work: Path, workers: int, quiet: bool) -> Any:
-    """The grid, with its progress; Ctrl-C ends it with a sentence on how to go on."""
+    """Run the grid and show its progress; Ctrl-C stops it with a sentence on how to continue."""
     from tamedit_paper.grid.workers import Outcome, run_grid
 
     def report(outcome: Outcome, jobs: int, seconds: float) -> None:
@@ -120,7 +122,7 @@ def _run(jobs: list[Any], results: Path, work: Path, workers: int, quiet: bool) 
     outcome = run_grid(jobs, results, work, workers, report)
     if outcome.stopped:
         raise options.Stopped(
-            f"stopped after {outcome.made} of {len(jobs) - outcome.skipped} runs; the same command goes on from here."
+            f"stopped after {outcome.made} of {len(jobs) - outcome.skipped} runs; run the same command to continue."
         )
     return outcome
 

@@ -1,4 +1,4 @@
-"""`tamedit theory RUN`: how large a gradient of this run's network can be, and how loose that is."""
+"""`tamedit theory RUN`: an upper bound on the gradients of this run's network, and how loose it is."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ def theory(
         float | None,
         typer.Option(
             "--input-bound",
-            help="Most that an entry of an example may be, in model units, where the run's form does not say (5).",
+            help="Upper limit of an example's entries, in model units, where the form of the model sets none (5).",
         ),
     ] = None,
     reference: Annotated[
@@ -38,14 +38,14 @@ def theory(
         int | None,
         typer.Option(
             "--search",
-            help="Also look for the worst example: STEPS of ascent from each of four starts.",
+            help="Also search for the worst example: STEPS of ascent from each of four starts.",
             metavar="STEPS",
             min=0,
         ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Bound the gradients of one run's network (S_aware, Proposition 1); what was recorded stays in its not-private folder."""
+    """Bound the gradients of one run's network (S_aware, Proposition 1); recorded gradients stay in its not-private folder."""
     from tamedit.files import write_text
     from tamedit.runs.folder import NOT_PRIVATE
     from tamedit_paper.theory.of_run import ASSUMED, analyse_run, largest_recorded
@@ -64,7 +64,7 @@ def theory(
 
 
 def show(found: "RunTheory", recorded: dict[str, Any] | None) -> None:
-    """Tables a person can read; one sentence where there is no finite bound."""
+    """Print tables, or one sentence where there is no finite bound."""
     theory = found.theory
     if found.sentence:
         typer.echo(found.sentence)
@@ -82,7 +82,9 @@ def show(found: "RunTheory", recorded: dict[str, Any] | None) -> None:
         blocks = [[f"block {number}", value] for number, value in enumerate(theory.block_jacobians, 1)]
         print_table("growth through a block", ["", "C_block"], blocks, words=None)
     if found.search is not None or recorded is not None:
-        print_table("beside it", ["largest gradient", "norm", "share of S_aware"], _beside(found, recorded), words=None)
+        print_table(
+            "for comparison", ["largest gradient", "norm", "share of S_aware"], _beside(found, recorded), words=None
+        )
     if recorded is not None:
         lost = f" {recorded['not_finite']} gradients were not finite." if recorded["not_finite"] else ""
         typer.echo(f"The recorded gradient: {recorded['statement']}{lost}")
@@ -91,7 +93,7 @@ def show(found: "RunTheory", recorded: dict[str, Any] | None) -> None:
 
 
 def _constants(found: "RunTheory") -> tuple[list[str], list[list[Any]]]:
-    """One line a maximum: the constants at the bounds, and the convex combination against the reference."""
+    """One line per maximum: the constants at the bounds, and the convex combination against the reference."""
     linear, convex = found.theory.linear, found.theory.convex
     assert linear is not None
     assert convex is not None
@@ -107,7 +109,7 @@ def _constants(found: "RunTheory") -> tuple[list[str], list[list[Any]]]:
 
 
 def _beside(found: "RunTheory", recorded: dict[str, Any] | None) -> list[list[Any]]:
-    """How loose the bound is: what an adversary found, and what training met."""
+    """How loose the bound is: the largest gradient that the search found, and the largest that training recorded."""
     rows: list[list[Any]] = []
     if found.search is not None:
         search = found.to_dict()["search"]

@@ -1,6 +1,6 @@
 """The ε curve by cells: what privacy costs where it protects someone, on panels of homes.
 
-    ideal/aware/epsilon=8/unit=week/medium/tanh/seasonal/public     the recipe at ε = 8 a home-week
+    ideal/aware/epsilon=8/unit=week/medium/tanh/seasonal/public     the recipe at ε = 8 per home-week
     ideal/non-dp/medium/tanh/seasonal/public                        the same at ε = ∞
     ideal/untuned/medium/tanh/seasonal/public                       the same before it saw any private data
 
@@ -80,7 +80,7 @@ def utility_cells(what: str) -> list[str]:
     source = source if ":" in what else PANELS[0]
     if begin != CURVE or source not in PANELS:
         choices = ", ".join([CURVE, *(f"{CURVE}:{panel}" for panel in PANELS), HEAVY_BED])
-        raise UserError(f"{what!r} is no set of cells of the ε curve; choose one of: {choices}.")
+        raise UserError(f"{what!r} is not a set of cells of the ε curve; choose one of: {choices}.")
     return list(_curve(source))
 
 

@@ -1,4 +1,4 @@
-"""CRPS against ε: a row a kind of run, imputation beside forecasts, as PNG and SVG.
+"""CRPS against ε: one row per kind of run, imputation next to forecasts, as PNG and SVG.
 
 ε is on a logarithmic axis with ∞ at its right end, a step of ln ε away; bars are 95 % t-intervals over seeds and a hollow mark
 is one seed. Level lines cost no privacy: the free guesses with a distribution and the public model alone.

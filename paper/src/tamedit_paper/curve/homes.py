@@ -1,4 +1,4 @@
-"""Would the gain over what is free hold for other homes? The paired bootstrap over test homes of every run, in one table.
+"""Would the gain over the free baselines hold for other homes? The paired bootstrap over test homes of every run, in one table.
 
     gain = metric of the best free guess − metric of the run, both on the same resample of the test homes (`evaluation/gains.py`)
 
@@ -41,7 +41,7 @@ def gain_of(result: Result, task: str, metric: str) -> Ends | None:
 
 
 def homes_table(cells: Iterable[str], runs: Runs) -> str:
-    """A row a cell that has recorded its gains; empty if none has."""
+    """One row per cell that has recorded its gains; empty if none has."""
     rows = []
     for name in cells:
         cell = Cell.parse(name)

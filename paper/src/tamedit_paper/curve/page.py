@@ -90,7 +90,7 @@ and its interval says nothing about another public stage. Only the pairs that be
 def write_utility(results_folder: Path, scale: Scale, out: Path) -> list[Path]:
     """Write `out`/private-utility.md and its figures under `out`/private-utility from results such as results/laptop.
 
-    Notes written by hand, `out`/private-utility-notes.md, are taken over as they stand, if there are any.
+    Notes written by hand, `out`/private-utility-notes.md, are copied unchanged, if there are any.
     """
     runs = Runs.load(results_folder, all_cells(), scale)
     paths = [path for panel in PANELS for path in draw_curve(runs, panel, out / FOLDER)]

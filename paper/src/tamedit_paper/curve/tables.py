@@ -32,7 +32,7 @@ SAME_BAR = 0.01  # relative: free baselines of two runs that differ by more did 
 
 
 def run_table(cells: Sequence[str], runs: Runs, caption: str) -> Table:
-    """A row a cell, and the free baselines of the same windows below."""
+    """One row per cell, and the free baselines of the same windows below."""
     columns = (
         *(column for task in TASKS for column in utility(task, *METRICS.values(), group=task, short=True)),
         *(
@@ -123,7 +123,7 @@ def _share_text(values: BySeed | None) -> str:
 
 
 def target_table(asked: Sequence[Asked]) -> str:
-    """A row a target, a column a kind of run; the verdict and how its comparisons came out."""
+    """One row per target, one column per kind of run; the verdict and the outcomes of its comparisons."""
     rows = []
     for one in asked:
         answers = [one.answers[kind] for kind in KINDS]

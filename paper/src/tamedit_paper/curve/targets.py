@@ -1,6 +1,6 @@
 """What the ε curve must show, judged by stated rules; and aware against vanilla, pair by pair.
 
-Every comparison has one number a seed, d_s, and I is its 95 % t-interval over seeds (`verdicts.Check`).
+Every comparison has one number per seed, d_s, and I is its 95 % t-interval over seeds (`verdicts.Check`).
 
     (a) free        d = best free baseline − run > 0, for RMSE and CRPS of both tasks. The free baselines see the same windows
                     with every seed and do not vary, so I above 0 says that the two intervals do not touch

@@ -129,11 +129,11 @@ class Cell(BaseModel):
                 found[field] = float(value) if value and key not in ("unit", "public") else value or part
             cell = cls.model_validate(found)
             if cell.name != name:
-                raise ValueError("its parts stand in another order")
+                raise ValueError("its parts are in another order")
             return cell
         except (StopIteration, ValueError) as error:
             raise UserError(
-                f"{name!r} is no cell of a table; write it like household/aware/sigma=0.05/medium/tanh, or ask for them "
+                f"{name!r} is not a cell of a table; write it like household/aware/sigma=0.05/medium/tanh, or ask for them "
                 "with: tamedit reproduce all --print-commands"
             ) from error
 

@@ -30,7 +30,7 @@ def corrupt(
     """The same meters with rare spikes, long outages and a covariate with outliers. Rates are per row."""
     if any(not 0 <= rate <= 0.5 for rate in (spike_rate, outage_rate, sensor_rate)):
         raise UserError(
-            f"The rates {spike_rate}, {outage_rate} and {sensor_rate} must lie between 0 and 0.5 a row; choose others."
+            f"The rates {spike_rate}, {outage_rate} and {sensor_rate} must lie between 0 and 0.5 per row; choose others."
         )
     values, sensor = series.values.copy(), np.empty((len(series), 1), dtype=np.float32)
     for number, name in enumerate(series.meters):

@@ -1,4 +1,4 @@
-"""What is kept of a run: one small JSON file, enough for every table and figure.
+"""What is stored of a run: one small JSON file, enough for every table and figure.
 
     paper/results/laptop/household/aware/sigma=0.05/medium/tanh/seed=0.json
 
@@ -64,7 +64,7 @@ class Result(BaseModel):
 def agrees(result: Result, config: RunConfig) -> bool:
     """Whether a result was made by this configuration: every field the same, and one that it did not know at its default now.
 
-    What the statement calls the origin of a beginning is a word that no run computes with.
+    The word for the origin of an initial model is ignored: no run computes with it.
     """
     word = {"start": {"origin"}}
     now = config.model_dump(mode="json", exclude=word)

@@ -1,7 +1,7 @@
-"""One run from its cell to its result: train (or continue), evaluate, summarise, keep the small file, drop the large ones.
+"""One run from its cell to its result: train (or resume), evaluate, summarise, keep the small file, delete the large ones.
 
-A run whose folder another process holds is waited for. As a program (`python -m tamedit_paper.grid.work`) it takes jobs
-from its input, one JSON object a line, and answers one line each; it ends when its input does.
+If another process uses the folder of a run, this one waits. As a program (`python -m tamedit_paper.grid.work`) it takes jobs
+from its input, one JSON object per line, and answers one line each; it ends when its input ends.
 """
 
 import json
@@ -41,7 +41,7 @@ LOSSES = 60  # points of a loss curve
 
 
 class Interrupted(Exception):
-    """Someone asked to stop; the run's checkpoint is on disk."""
+    """The user asked to stop; the run's checkpoint is on disk."""
 
 
 def is_done(job: Job, results: Path) -> bool:
@@ -56,7 +56,7 @@ def configuration(job: Job) -> RunConfig:
 
 
 def run(job: Job, results: Path, work: Path, progress: Progress | None = None) -> Result:
-    """Make a result, or read the one that is there."""
+    """Make a result, or read it if it exists."""
     folder = job.place(work)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_suffix(".lock")):
@@ -140,7 +140,7 @@ def public_folder(cell: Cell, scale: Scale, work: Path) -> Path:
 
 
 def public_model(cell: Cell, scale: Scale, work: Path) -> Initial:
-    """The public stage as a beginning."""
+    """The public stage as a start."""
     found = load_public(public_folder(cell, scale, work))
     return Initial(public_start(cell, scale), found.spec, found.weights)
 

@@ -1,7 +1,7 @@
-"""Many runs on a few processes: what is done is skipped, what was begun is continued, whatever happened in between.
+"""Many runs on a few processes: finished runs are skipped, unfinished runs are resumed.
 
-Every worker process takes one job at a time from its input (`work.py`). Killed at any moment, nothing is lost but the steps
-since a run's last checkpoint, and the same command goes on. A worker whose parent has died ends with its job.
+Every worker process takes one job at a time from its input (`work.py`). If it is killed, only the steps
+since a run's last checkpoint are lost, and the same command continues. A worker whose parent has died ends with its job.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ Report = Callable[[Outcome, int, float], None]  # so far, jobs in all, seconds s
 
 
 def run_grid(jobs: Sequence[Job], results: Path, work: Path, workers: int, report: Report) -> Outcome:
-    """Make the missing results; Ctrl-C ends it in good order and `stopped` says so."""
+    """Make the missing results; Ctrl-C stops it cleanly, and `stopped` says so."""
     outcome, started = Outcome(), time.monotonic()
     due = deque(job for job in jobs if not is_done(job, results))
     outcome.skipped = len(jobs) - len(due)
@@ -54,7 +54,7 @@ def run_grid(jobs: Sequence[Job], results: Path, work: Path, workers: int, repor
                     else:
                         outcome.made += 1
                     report(outcome, len(jobs), time.monotonic() - started)
-                    if due and not worker.alive:  # it crashed: a new one takes its place
+                    if due and not worker.alive:  # it crashed: start a new one
                         selector.unregister(worker.answers)
                         worker = _Worker(results, work)
                         crew.append(worker)
@@ -83,7 +83,7 @@ class _Worker:
             stdout=subprocess.PIPE,
             text=True,
             env=environment,
-            start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the workers in good order
+            start_new_session=True,  # Ctrl-C reaches only this process, which then stops the workers cleanly
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None

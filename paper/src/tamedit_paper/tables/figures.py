@@ -44,7 +44,7 @@ def _number(name: str) -> int:
 
 
 def _curves(results: Sequence[Result], which: str) -> list[np.ndarray]:
-    """One curve a seed; none of a run that recorded nothing."""
+    """One curve per seed; none for a run that recorded nothing."""
     return [np.array(one.curves[which]) for one in results if one.curves[which]]
 
 

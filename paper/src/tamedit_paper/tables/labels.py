@@ -73,7 +73,7 @@ def full_label(what: str) -> str:
     for known in labels():
         if what in (known, known.partition(":")[2]):
             return known
-    raise UserError(f"{what!r} is no table or figure of the paper; choose all, or one of: {', '.join(labels())}.")
+    raise UserError(f"{what!r} is not a table or figure of the paper; choose all, or one of: {', '.join(labels())}.")
 
 
 def table(what: str, source: str = SOURCES[0]) -> Table:
@@ -95,7 +95,7 @@ def figure(what: str, source: str = SOURCES[0]) -> Figure:
 def cells_of(what: str, source: str = SOURCES[0]) -> list[str]:
     """The distinct cells of a label or of `all`, the most informative first."""
     if source not in SOURCES:
-        raise UserError(f"source={source!r} cannot stand in for PrivatePower; choose one of {', '.join(SOURCES)}.")
+        raise UserError(f"source={source!r} cannot replace PrivatePower; choose one of {', '.join(SOURCES)}.")
     if what != "all":
         label = full_label(what)
         return table(label, source).needs() if label in TABLES else figure(label, source).cells()

@@ -34,7 +34,7 @@ class Row:
 
     key: str
     leads: tuple[str, ...]  # what stands before the numbers: the model, σ, C
-    cells: tuple[str, ...]  # one a column; none for a free baseline
+    cells: tuple[str, ...]  # one per column; none for a free baseline
     contest: str = ""
     sigma: float | None = None
     blank: frozenset[str] = frozenset()  # columns in which the paper prints a dash

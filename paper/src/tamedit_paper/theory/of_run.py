@@ -167,7 +167,7 @@ def analyse_run(
     network, spec = load_model(run)
     if not all(bool(torch.isfinite(weight).all()) for weight in network.parameters()):
         raise UserError(
-            f"{run} has weights that are not finite, so it has no norms; train it with a lower learning rate."
+            f"{run} has weights that are not finite, so no bound exists; train it with a lower learning rate."
         )
     private = config.privacy is not None
     entries = entry_bounds(spec, assumed)

@@ -7,7 +7,7 @@ random masks and diffusion steps; every other start is moved to where the first 
 entries, found by least squares). Any (x_t, wanted) is reached by the velocity form of the process, which is a rotation
 of (residual, ε), so the loss that is searched is `denoising_loss` itself.
 
-    python -m tamedit_paper.theory.search        prints the largest gradient found beside the bound
+    python -m tamedit_paper.theory.search        prints the largest gradient found and the bound
 """
 
 import argparse
@@ -213,7 +213,7 @@ def print_sizes() -> None:
 
 
 def main() -> None:
-    """Prints, for tiny networks, the largest gradient found beside the bound; then the bound of the named sizes."""
+    """Prints, for tiny networks, the largest gradient found and the bound; then the bound of the named sizes."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--starts", type=int, default=8)
     parser.add_argument("--steps", type=int, default=60)

@@ -31,13 +31,13 @@ class Parts:
 
 
 def from_array(array: np.ndarray, targets: Sequence[str] | None = None) -> Parts:
-    """(N, time, channels) becomes N meters; (time, channels) and (time,) one. The stamps are made up: hourly."""
+    """(N, time, channels) becomes N meters; (time, channels) and (time,) one. Hourly stamps are added."""
     if isinstance(array, np.ma.MaskedArray):
         array = np.ma.filled(array.astype(np.float64), np.nan)
     if array.ndim not in (1, 2, 3) or 0 in array.shape:
-        raise UserError(f"An array must have the shape (N, time, channels) and hold readings, not {array.shape}.")
+        raise UserError(f"An array must have the shape (N, time, channels) and contain readings, not {array.shape}.")
     if (not np.issubdtype(array.dtype, np.number) and array.dtype != bool) or np.iscomplexobj(array):
-        raise UserError(f"An array must hold real numbers, not {array.dtype}.")
+        raise UserError(f"An array must contain real numbers, not {array.dtype}.")
     panel = array.reshape((1,) * (array.ndim == 2) + array.shape) if array.ndim > 1 else array.reshape(1, -1, 1)
     count, length, channels = panel.shape
     names = tuple(targets) if targets is not None else tuple(f"channel_{k + 1}" for k in range(channels))
@@ -46,7 +46,7 @@ def from_array(array: np.ndarray, targets: Sequence[str] | None = None) -> Parts
     bad = np.argwhere(np.isinf(panel) | (np.abs(panel) > np.finfo(np.float32).max))
     if len(bad):
         where = tuple(int(i) for i in bad[0])
-        raise UserError(f"The array holds an infinite value at position {where}; write NaN for a missing reading.")
+        raise UserError(f"The array contains an infinite value at position {where}; write NaN for a missing reading.")
     hours = pd.date_range("2000-01-01", periods=length, freq="h").as_unit("us")
     times = pd.DatetimeIndex(np.tile(hours.to_numpy(), count))
     made_up = grid.Grid(
@@ -64,7 +64,7 @@ def from_array(array: np.ndarray, targets: Sequence[str] | None = None) -> Parts
         grid=made_up,
         meters=tuple(str(i) for i in range(count)) if several else ("",),
         targets=names,
-        notes=("An array has no time stamps: hours from 2000-01-01 on were made up.", *rounded),
+        notes=("An array has no time stamps: hourly stamps from 2000-01-01 on were added.", *rounded),
         layout="long" if several else "wide",
     )
 
@@ -111,11 +111,11 @@ def _ordered(table: Table, roles: Roles, timezone: str | None) -> grid.Readings:
     times = stamps.parse(frame[roles.time], where, table.notes)
     times = stamps.to_zone(times, codes, timezone, table)
     if len(times) == 1:
-        raise UserError(f"{where} has one row only; at least two readings at different times are needed.")
+        raise UserError(f"{where} has only one row; at least two readings at different times are needed.")
     microseconds = grid.microseconds(times)
     order = np.lexsort((microseconds, codes))
     if ((codes[1:] == codes[:-1]) & (np.diff(microseconds) < 0)).any():
-        table.notes.append("The rows were not in the order of time; they were sorted.")
+        table.notes.append("The rows were not in time order; they were sorted.")
     readings = grid.Readings(times[order], codes[order], meters, order, where)
     _refuse_twice(readings, frame.index, several=roles.id is not None)
     return readings
@@ -141,7 +141,7 @@ def _refuse_twice(readings: grid.Readings, rows: pd.Index, several: bool) -> Non
 
 
 def _scatter(columns: list[np.ndarray], order: np.ndarray, built: grid.Grid) -> np.ndarray:
-    """Columns of readings into the rows of the grid; rows without a reading are NaN."""
+    """Put columns of readings into the rows of the grid; rows without a reading are NaN."""
     table = np.full((int(built.offsets[-1]), len(columns)), np.nan, dtype=np.float32)
     for k, column in enumerate(columns):
         table[built.position, k] = column[order]
@@ -174,7 +174,7 @@ def _complete(parts: Parts, table: Table, hold: bool) -> np.ndarray:
         groups = np.repeat(np.arange(len(parts.meters)), np.diff(offsets))
         held = pd.DataFrame(parts.covariates).groupby(groups).ffill().groupby(groups).bfill().to_numpy(dtype=np.float32)
         if not np.isnan(held).any():
-            table.notes.append(f"{missing.sum():,} missing values of covariates hold the last known value.")
+            table.notes.append(f"{missing.sum():,} missing values of covariates were filled with the last known value.")
             return held
     row, k = (int(i) for i in np.argwhere(missing)[0])
     meter = grid.of_meter(parts.meters, int(np.searchsorted(offsets, row, side="right") - 1))

@@ -82,7 +82,7 @@ def numbers(column: pd.Series, where: str, notes: list[str] | None = None) -> np
     if pd.api.types.is_datetime64_any_dtype(column.dtype) or pd.api.types.is_complex_dtype(column.dtype):
         what = "complex numbers" if pd.api.types.is_complex_dtype(column.dtype) else "times"
         raise UserError(
-            f"Column {column.name!r} of {where} holds {what}, not numbers; leave it out with targets= (--targets)."
+            f"Column {column.name!r} of {where} contains {what}, not numbers; leave it out with targets= (--targets)."
         )
     if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -175,7 +175,7 @@ def _find_id(table: pd.DataFrame, time: str, candidates: list[str]) -> str | Non
 
 
 def _is_in_blocks(column: pd.Series) -> bool:
-    """Whole numbers each of which stands in one long run of rows, as the numbers of meters do and readings do not."""
+    """Whether every number fills one long run of rows. Meter numbers do; readings do not."""
     if not pd.api.types.is_integer_dtype(column.dtype):
         return False
     runs = 1 + int((column.to_numpy()[1:] != column.to_numpy()[:-1]).sum())

@@ -4,7 +4,7 @@ Every meter m has its own first stamp a_m and last stamp z_m; its grid is a_m, a
 occurs most often between neighbouring stamps of all meters. A reading at stamp τ goes to row (τ − a_m) / s, which must
 be a whole number. Rows of the grid without a reading stay missing.
 
-Three kinds of step are told apart, because a day is not always 24 hours and a month has no fixed length:
+There are three kinds of step, because a day is not always 24 hours and a month has no fixed length:
 
     elapsed   below a day: seconds on a clock that never jumps (UTC for stamps with a time zone)
     wall      whole days of stamps with a time zone: the local calendar, so that midnight stays midnight
@@ -122,7 +122,7 @@ def infer_step(readings: Readings) -> Step:
     differences = np.diff(microseconds(times))[same]
     if len(differences) == 0:
         raise UserError(
-            f"Every meter in {readings.where} has one row only; at least two readings at different times are needed."
+            f"Every meter in {readings.where} has only one row; at least two readings at different times are needed."
         )
     sizes, counts = np.unique(differences, return_counts=True)
     size = int(sizes[np.argmax(counts)])

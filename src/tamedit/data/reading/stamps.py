@@ -56,7 +56,7 @@ def _from_numbers(column: pd.Series, where: str, notes: list[str]) -> pd.Datetim
     numbers = column.to_numpy(dtype=np.float64)
     largest = np.abs(numbers).max()
     if not np.isfinite(largest):
-        raise UserError(f"Column {column.name!r} of {where} holds an infinite time; correct it.")
+        raise UserError(f"Column {column.name!r} of {where} contains an infinite time; correct it.")
     if (numbers == np.round(numbers)).all():
         if numbers.min() >= 1500 and largest <= 2500:
             return pd.DatetimeIndex(pd.to_datetime(column.astype(int).astype(str), format="%Y"))
@@ -69,7 +69,7 @@ def _from_numbers(column: pd.Series, where: str, notes: list[str]) -> pd.Datetim
     if largest < 1e8:
         row, value = column.index[0], column.iloc[0]
         raise UserError(
-            f"Column {column.name!r} of {where} holds numbers that are not times (row {row}: {value}); name the column "
+            f"Column {column.name!r} of {where} contains numbers that are not times (row {row}: {value}); name the column "
             "of time stamps with time= (--time)."
         )
     unit = "s" if largest < 1e11 else "ms" if largest < 1e14 else "us" if largest < 1e17 else "ns"
@@ -114,7 +114,7 @@ def _from_text(texts: pd.Series, where: str, notes: list[str]) -> pd.DatetimeInd
 
 
 def _mixed(texts: pd.Series, dayfirst: bool, where: str, notes: list[str]) -> pd.Series:
-    """Several formats or several offsets in one column; the first that is no time is named."""
+    """Several formats or several offsets in one column; the error names the first value that is not a time."""
     coerced = pd.to_datetime(texts, errors="coerce", utc=True, format="mixed", dayfirst=dayfirst)
     wrong = coerced.isna().to_numpy()
     if wrong.any():
@@ -125,7 +125,7 @@ def _mixed(texts: pd.Series, dayfirst: bool, where: str, notes: list[str]) -> pd
         )
     with_offset = texts.str.contains(r"\d(?:Z|z|\s?UTC|[+-]\d{2}:?\d{2})$", regex=True).to_numpy()
     if with_offset.all():
-        notes.append("The stamps have different offsets from UTC; the time line was put in UTC.")
+        notes.append("The stamps have different offsets from UTC; they were converted to UTC.")
         return coerced
     if with_offset.any():
         first = int(np.argmax(with_offset != with_offset[0]))

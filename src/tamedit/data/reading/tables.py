@@ -132,7 +132,7 @@ def _decode(content: bytes, path: Path, notes: list[str]) -> str:
         return _strict(content, "utf-16", path)
     sample = content[:65536]
     if sum(byte < 32 and byte not in b"\t\n\r\f" for byte in sample) > 0.001 * len(sample):
-        raise UserError(f"{path} is not a text file (it holds binary data); give a CSV or Parquet file.")
+        raise UserError(f"{path} is not a text file (it contains binary data); give a CSV or Parquet file.")
     if content.lstrip()[:1] in (b"<", b"{", b"["):
         kind = "HTML or XML" if content.lstrip()[:1] == b"<" else "JSON"
         raise UserError(f"{path} is not a CSV but {kind}; export the table as CSV.")
@@ -172,7 +172,7 @@ def _from_csv(text: str, path: Path, notes: list[str]) -> Table:
         skipped += 1
     head = [line for line in lines[skipped : skipped + 40] if line.strip()]
     if not head:
-        raise UserError(f"{path} holds no table; give a CSV with a header and rows.")
+        raise UserError(f"{path} contains no table; give a CSV with a header and rows.")
     separator = _separator(head)
     if separator != ",":
         notes.append(f"The columns were taken to be separated by {_SEPARATOR_NAMES[separator]}.")
@@ -184,10 +184,10 @@ def _from_csv(text: str, path: Path, notes: list[str]) -> Table:
         found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
         if found:
             raise UserError(
-                f"Row {int(found[2])} of {path} has {found[3]} fields where the header has {found[1]}; mend that row."
+                f"Row {int(found[2])} of {path} has {found[3]} fields, but the header has {found[1]}; correct that row."
             ) from error
         if isinstance(error, pd.errors.ParserWarning):
-            raise UserError(f"{path} has rows that are longer than its header; mend the header.") from error
+            raise UserError(f"{path} has rows that are longer than its header; correct the header.") from error
         raise UserError(f"{path} cannot be read as a table ({str(error).strip()}); export it again.") from error
     table.columns = [str(column).strip() for column in table.columns]
     _refuse_repeated_columns(_header("\n".join(lines[skipped:]), separator), str(path))
@@ -196,7 +196,7 @@ def _from_csv(text: str, path: Path, notes: list[str]) -> Table:
     nameless = [name for name in table.columns if name.startswith("Unnamed: ") and table[name].isna().all()]
     table = table.drop(columns=nameless).dropna(how="all")
     if len(table) == 0:
-        raise UserError(f"{path} has a header and no rows; give a file with readings.")
+        raise UserError(f"{path} has a header but no rows; give a file with readings.")
     table = _decimal_commas(_without_row_numbers(table, notes), notes)
 
     def written(column: str) -> pd.Series:
@@ -224,9 +224,7 @@ def _refuse_headless(columns: list[str], path: Path) -> None:
     """A first row with a date and a number is a row of readings."""
     dated = any(re.match(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}", name) for name in columns)
     if dated and any(re.fullmatch(r"[-+]?\d+([.,]\d+)?(e[-+]?\d+)?", name) for name in columns):
-        raise UserError(
-            f"The first row of {path} is a reading and not a header; add a row with the names of the columns."
-        )
+        raise UserError(f"The first row of {path} is a reading, not a header; add a row with the names of the columns.")
 
 
 def _header(text: str, separator: str) -> list[str]:
@@ -239,17 +237,17 @@ def _refuse_repeated_columns(columns: list[str], where: str) -> None:
     seen: set[str] = set()
     for column in columns:
         if column and column in seen:
-            raise UserError(f"The column {column!r} appears twice in {where}; give every column a name of its own.")
+            raise UserError(f"The column {column!r} appears twice in {where}; give every column its own name.")
         seen.add(column)
 
 
 def _without_row_numbers(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Drop the nameless first column 0, 1, 2, … that `DataFrame.to_csv` writes."""
+    """Drop the unnamed first column 0, 1, 2, … that `DataFrame.to_csv` writes."""
     first = table.columns[0]
     if first.startswith("Unnamed: ") and len(table.columns) > 1 and pd.api.types.is_numeric_dtype(table[first].dtype):
         difference = table[first].diff().iloc[1:]
         if (difference == 1).all():
-            notes.append("The nameless first column of row numbers was left out.")
+            notes.append("The unnamed first column of row numbers was left out.")
             return table.drop(columns=first)
     return table
 

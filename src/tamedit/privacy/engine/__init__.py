@@ -1,4 +1,4 @@
-"""Clipped gradient sums of any `nn.Module`, unit by unit."""
+"""Clipped gradient sums of any `nn.Module`, per privacy unit."""
 
 from tamedit.privacy.engine.clipping import ClippedSum, Engine
 

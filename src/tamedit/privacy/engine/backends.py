@@ -31,7 +31,7 @@ def checked_losses(losses: Tensor, examples: int) -> Tensor:
     if not isinstance(losses, Tensor) or losses.shape != (examples,):
         shape = tuple(losses.shape) if isinstance(losses, Tensor) else type(losses).__name__
         raise UserError(
-            f"loss_function returned {shape} for {examples} examples; return one loss an example, shape ({examples},), "
+            f"loss_function returned {shape} for {examples} examples; return one loss per example, shape ({examples},), "
             "not reduced over the batch."
         )
     return losses
@@ -47,7 +47,7 @@ class BookKeeping:
 
     @contextmanager
     def _caught(self) -> Iterator[None]:
-        """Sites stand in for their layers."""
+        """Sites replace their layers."""
         layers = [site for site in self.sites if not isinstance(site, BareSite)]
         before = [site.module.__dict__.get("forward") for site in layers]
         try:
@@ -110,11 +110,11 @@ class BookKeeping:
         ):
             raise UserError(
                 f"the loss of a unit is {alone.mean():.4g} alone and {together.mean():.4g} in a batch: the module or the "
-                "loss mixes examples; use no statistic over the batch, and divide by no count of it."
+                "loss mixes examples; do not use statistics over the batch, and do not divide by a count over it."
             )
 
     def _probe(self, losses: Tensor) -> None:
-        """Lets the loss of the first and of the last unit flow back alone, to see that it reaches no other unit's rows.
+        """Backpropagates the loss of the first and of the last unit alone, to check that it reaches no other unit's rows.
 
         Runs before a layer's first gradient is used, and again only while some layer's own gradient was zero.
         """
@@ -127,7 +127,7 @@ class BookKeeping:
         self.tape.probed = None
 
     def _flow(self, losses: Tensor, weights: Tensor, retain: bool) -> None:
-        """One backward pass. A parameter that autograd reaches by itself is used outside its layer, and refused."""
+        """One backward pass. A parameter that autograd reaches by itself is used outside its layer: an error."""
         names: list[str] = []
         owned: list[Tensor] = []
         for site in self.sites:

@@ -1,8 +1,8 @@
 """Parameters that a module uses by itself, outside any layer: learned positions, a learned token, a gain.
 
 What a module does with such a parameter is not known, but a leading axis of 1 is there to broadcast over the examples.
-So a copy for every example takes the parameter's place during the forward pass, and the gradient of the copies is the
-gradient example by example. A module that does something else with that axis is found by the probe and refused.
+So one copy per example replaces the parameter during the forward pass, and the gradient of the copies is the
+per-example gradient. If a module uses that axis in another way, the probe finds it and raises an error.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from tamedit.privacy.engine.pieces import Kept
 
 
 class BareSite(Site):
-    """Parameters with a leading axis of 1 that a module uses by itself: a copy for every example takes their place."""
+    """Parameters with a leading axis of 1 that a module uses by itself: one copy per example replaces them."""
 
     def __init__(self, name: str, module: Any, tape: Tape) -> None:
         super().__init__(name, module, tape)

@@ -7,13 +7,13 @@
     automatic   η_u = C / (‖ḡ_u‖ + γ)                       every unit is brought close to length C
     groups      η_{u,k} = min(1, C_k / ‖ḡ_{u,k}‖)           every group k of parameters has its own share, Σ_k C_k² = C²
 
-In every mode ‖Σ_k η_{u,k} ḡ_{u,k}‖ ≤ C, so adding or removing a unit moves the sum by at most C: that number travels
-with the sum as its `sensitivity`. Noise is added elsewhere, and nothing here knows how much.
+In every mode ‖Σ_k η_{u,k} ḡ_{u,k}‖ ≤ C, so adding or removing a unit changes the sum by at most C. The result carries
+this number as its `sensitivity`. Noise is added elsewhere, and nothing here knows how much.
 
 How it is fast. Layers are caught in the autograd graph (`layers.py`), so autograd computes no gradient of a parameter.
-Each layer's gradient is formed once, unit by unit, into memory that is used again, its norm is read while it is in
-cache, and the clipped sum is then one matrix-vector product over what was kept. Layers on vectors (B, D) keep only the
-two factors of their gradients. The batch passes in micro-batches that fit the cache.
+Each layer's gradient is computed once, per unit, into memory that is reused. Its norm is read while it is in
+cache. The clipped sum is then one matrix-vector product over the stored gradients. Layers on vectors (B, D) keep only the
+two factors of their gradients. The batch is split into micro-batches that fit the cache.
 """
 
 import math
@@ -35,46 +35,46 @@ from tamedit.privacy.engine.workspace import keep_freed_memory
 Mode = Literal["flat", "automatic", "groups"]
 AUTOMATIC_FLOOR = 0.01  # γ of automatic clipping
 KEPT_BYTES = 320 * 2**20  # per-unit gradients of a micro-batch
-MOST_EXAMPLES = 48  # a micro-batch
+MOST_EXAMPLES = 48  # of a micro-batch
 
 
 @dataclass(frozen=True, eq=False)
 class ClippedSum:
-    """A clipped sum with the most that one unit can move it. Everything but `sums` after noise is *not* private."""
+    """A clipped sum, and the most that one unit can change it. Everything except `sums` after noise is *not* private."""
 
     sums: dict[str, Tensor]  # by parameter name; not divided, no noise
     sensitivity: float  # C
     norms: Float[Tensor, " U"]  # ‖ḡ_u‖ before clipping; inf or NaN for a unit that counted as zero
-    factors: dict[str, Float[Tensor, " U"]]  # η_u by group (one number a unit except in mode "groups")
+    factors: dict[str, Float[Tensor, " U"]]  # η_u by group (one number per unit except in mode "groups")
     group_norms: dict[str, Float[Tensor, " U"]]
     parameter_norms: dict[str, Float[Tensor, " U"]]
     losses: Float[Tensor, " U"]  # mean over the draws
 
 
 class Engine:
-    """Clips any module's gradients unit by unit.
+    """Clips the gradients of any module per privacy unit.
 
         engine = Engine(module, clip=1.0)
-        result = engine(lambda module, batch: losses_of(module, batch), batch, units=48)     # losses: one an example
+        result = engine(lambda module, batch: losses_of(module, batch), batch, units=48)     # losses: one per example
 
-    The batch has units · draws rows, the draws of a unit next to each other, in any nest of tuples, lists, mappings and
+    The batch has units · draws rows, with the draws of one unit consecutive, in any nest of tuples, lists, mappings and
     dataclasses of tensors. `groups` names the group of a parameter (for `group_norms`, and for the shares of C in mode
     "groups"). `micro_batch` counts units and changes nothing but speed and memory; None chooses by the module's size.
     `keep_memory` lets glibc keep freed memory (see `workspace.keep_freed_memory`; it holds for the whole process).
 
     Guarantees
     - sums of neighbouring batches (one unit more or less) differ by at most `sensitivity`, up to rounding.
-    - a unit's gradient depends on its own rows only; a module whose layers mix examples is refused by name. This is
+    - a unit's gradient depends on its own rows only; a module whose layers mix examples is rejected by name. This is
       tested before a layer's first gradient is used: the loss of one unit alone must reach no other unit's rows, and must
       be the same number when its rows are alone in the batch. (The second is not tested where two such numbers differ, as
       with dropout or noise that is drawn in the loss: a statistic of the batch without gradient then goes unnoticed.)
-    - a forward pass that writes into a buffer is refused: what it keeps of the data would be saved without noise.
-    - parameters below single precision are refused: their sums would move by more than C.
+    - a forward pass that writes into a buffer is rejected: what it keeps of the data would be saved without noise.
+    - parameters below single precision are rejected: their sums could change by more than C.
     - a unit whose gradient is not finite (or overflows when squared) adds exactly zero and disturbs no other unit.
     - an empty batch gives zero sums; the loss function is not called.
-    - parameters and their `.grad` are left alone; parameters that do not reach the loss get zeros.
+    - parameters and their `.grad` do not change; parameters that do not reach the loss get zeros.
     - a trainable parameter that cannot be caught, tied parameters, a layer used twice, a parameter used outside its
-      layer: refused by name. With fallback="torch.func" all but BatchNorm are accepted, more slowly.
+      layer: rejected by name. With fallback="torch.func" all but BatchNorm are accepted, more slowly.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Engine:
         return {name: self.clip * given[name] / length for name in names}
 
     def __call__(self, loss_function: LossFunction, batch: Any, *, units: int, draws: int = 1) -> ClippedSum:
-        """The clipped sum over a batch; `loss_function(module, rows of the batch)` gives one loss a row."""
+        """The clipped sum over a batch; `loss_function(module, rows of the batch)` gives one loss per row."""
         tensors, rebuild = flatten(batch)
         check_rows(tensors, units, draws)
         sums = {name: torch.zeros_like(value, requires_grad=False) for name, value in self.trainable.items()}

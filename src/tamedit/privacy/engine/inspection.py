@@ -1,4 +1,4 @@
-"""Which layers of a module the engine can catch, and a refusal by name, with the remedy, for those that it cannot."""
+"""Which layers of a module the engine can handle. For the others, an error names the layer and the remedy."""
 
 import torch
 from torch import nn
@@ -22,11 +22,11 @@ def refuse_batch_statistics(module: nn.Module) -> None:
 
 
 def refuse_low_precision(module: nn.Module) -> None:
-    """A sum in half precision moves by more than C when a unit comes or goes: rounding alone adds a quarter."""
+    """A sum in half precision changes by more than C when a unit is added or removed: rounding alone adds a quarter."""
     for name, parameter in module.named_parameters():
         if parameter.requires_grad and torch.finfo(parameter.dtype).eps > torch.finfo(torch.float32).eps:
             raise UserError(
-                f"parameter {name!r} is {parameter.dtype}, too coarse for sums that one unit moves by at most C; keep parameters "
+                f"parameter {name!r} is {parameter.dtype}, too coarse for sums that a unit changes by at most C; keep parameters "
                 "in float32, and use torch.autocast for speed."
             )
 
@@ -58,7 +58,7 @@ def refuse_shared(module: nn.Module) -> None:
 
 
 def sites_of(module: nn.Module, tape: Tape) -> list[Site]:
-    """A site for every layer that owns trainable parameters, or a refusal."""
+    """A site for every layer that owns trainable parameters, or an error."""
     refuse_batch_statistics(module)
     refuse_shared(module)
     sites = (_site(name, layer, tape) for name, layer in module.named_modules())
@@ -88,6 +88,6 @@ def _site(name: str, layer: nn.Module, tape: Tape) -> Site | None:
         else f"move it into one of {HANDLED}, or give it a leading axis of 1 that broadcasts over the examples"
     )
     raise UserError(
-        f"parameter {full!r} of a {type(layer).__name__} is trainable, but the engine cannot form its gradient unit by "
+        f"parameter {full!r} of a {type(layer).__name__} is trainable, but the engine cannot compute its gradient per "
         f"unit; {remedy}, freeze it with requires_grad_(False), or pass fallback='torch.func'."
     )

@@ -1,8 +1,8 @@
-"""Layers whose per-unit gradients are caught during one ordinary backward pass.
+"""Layers whose per-unit gradients are collected during one ordinary backward pass.
 
 A layer y = f(x; θ) enters the autograd graph as a function of x alone. Its backward gives the gradient of x and hands
-x and the gradient g of y to the layer's `Site`, which forms the gradient of θ unit by unit. Autograd itself never
-computes the gradient of a parameter. With R = draws × positions rows a unit:
+x and the gradient g of y to the layer's `Site`, which computes the gradient of θ per unit. Autograd itself never
+computes the gradient of a parameter. With R = draws × positions rows per unit:
 
     Linear             W: Σ_r g_r a_rᵀ,  b: Σ_r g_r
     Conv1d             the same, a_r = the window under the kernel
@@ -57,7 +57,7 @@ class _Caught(torch.autograd.Function):
 
 
 class Site:
-    """One layer that owns trainable parameters, and its gradients unit by unit."""
+    """One layer that owns trainable parameters, and its gradients per unit."""
 
     def __init__(self, name: str, module: Any, tape: Tape) -> None:
         self.name, self.module, self.tape = name, module, tape
@@ -71,20 +71,20 @@ class Site:
         self.verified = False  # seen not to mix examples, with a gradient that was not zero
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Stands in for the module's own forward."""
+        """Replaces the module's own forward."""
         return self.catch(inputs)
 
     def catch(self, inputs: Tensor) -> Tensor:
         if self.used:
             raise UserError(
                 f"layer {self.name!r} is used twice in one forward pass, so its gradients have cross terms; give each "
-                "use a layer of its own, or pass fallback='torch.func'."
+                "use its own layer, or pass fallback='torch.func'."
             )
         examples = self.tape.units * self.tape.draws
         if inputs.dim() == 0 or len(inputs) % examples:
             raise UserError(
                 f"layer {self.name!r} got an input of shape {tuple(inputs.shape)} for {examples} examples; give it one "
-                "row an example on the first axis (expand what all examples share), or pass fallback='torch.func'."
+                "row per example on the first axis (expand what all examples share), or pass fallback='torch.func'."
             )
         self.used = True
         return _Caught.apply(self, inputs, self.tape.anchor)
@@ -102,7 +102,7 @@ class Site:
         if touched.sum() > touched[unit]:
             raise UserError(
                 f"layer {self.name!r} mixes examples: the loss of one unit depends on the rows of another, so no "
-                "per-unit gradient exists; keep one row an example on the first axis, and no statistic over the batch."
+                "per-unit gradient exists; keep one row per example on the first axis, and use no statistic over the batch."
             )
         self.verified = self.verified or bool(touched[unit])
 

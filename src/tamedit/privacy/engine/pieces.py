@@ -1,6 +1,6 @@
-"""The gradient of one parameter, unit by unit, in the form that is cheapest to hold until the clip factors are known.
+"""The gradient of one parameter per unit, in the form that is cheapest to store until the clip factors are known.
 
-    Kept       G_u itself, n numbers a unit; the sum is Σ_u η_u G_u, one matrix-vector product
+    Kept       G_u itself, n numbers per unit; the sum is Σ_u η_u G_u, one matrix-vector product
     Factored   G_u = Σ_r g_{u,r} a_{u,r}ᵀ held as its two factors, for few rows r; the sum is (η ⊙ g)ᵀ a
     Rows       the rows of an embedding that a unit touched
 
@@ -74,7 +74,7 @@ class Factored:
 
 
 class Rows:
-    """Few rows of a table a unit: `gradient[i]` belongs to row `rows[i]` and unit `units[i]`."""
+    """Few rows of a table per unit: `gradient[i]` belongs to row `rows[i]` and unit `units[i]`."""
 
     def __init__(self, units: Tensor, rows: Tensor, gradient: Tensor, unit_count: int) -> None:
         self.units, self.rows, self.gradient = units, rows, gradient

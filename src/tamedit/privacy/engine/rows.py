@@ -1,4 +1,4 @@
-"""Any nest of tensors as a list of tensors and the way back, so that rows can be taken of all of them at once."""
+"""Turns any nest of tensors into a list of tensors and back, so that rows can be taken from all of them at once."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -30,7 +30,7 @@ def flatten(batch: Any) -> tuple[list[Tensor], Rebuild]:
         return _nest(list(batch), type(batch))
     raise UserError(
         f"batch holds a {type(batch).__name__}; build it from tensors, tuples, lists, dicts and dataclasses, "
-        "every tensor with one row an example."
+        "every tensor with one row per example."
     )
 
 
@@ -55,5 +55,5 @@ def check_rows(tensors: list[Tensor], units: int, draws: int) -> None:
         if tensor.dim() == 0 or len(tensor) != units * draws:
             raise UserError(
                 f"batch holds a tensor of shape {tuple(tensor.shape)}, but units={units} and draws={draws} need "
-                f"{units * draws} rows; give one row an example, the draws of a unit next to each other."
+                f"{units * draws} rows; give one row per example, with the draws of one unit in consecutive rows."
             )

@@ -1,7 +1,7 @@
-"""Memory that is used again instead of being asked for again.
+"""Memory that is reused instead of being allocated again.
 
 A tensor of many megabytes that is freshly mapped costs a page fault for every 4 kB on its first touch, and that is
-dearer than the arithmetic that follows. `Workspace` lends buffers that live as long as their owner. `keep_freed_memory`
+more expensive than the arithmetic that follows. `Workspace` lends buffers that live as long as their owner. `keep_freed_memory`
 tells glibc's allocator to keep what a program frees, which does the same for every other tensor of the process.
 """
 
@@ -18,7 +18,7 @@ M_MMAP_MAX = -4
 
 
 class Workspace:
-    """Lends one buffer a key; the next loan under the same key overwrites the last. Grows, never shrinks."""
+    """Lends one buffer per key; the next loan under the same key overwrites the last. Grows, never shrinks."""
 
     def __init__(self) -> None:
         self._buffers: dict[str, Tensor] = {}

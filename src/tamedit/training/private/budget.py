@@ -1,4 +1,4 @@
-"""The budget of a private run: its plan, the open ledger that pays, and what must hold before anything is paid or resumed."""
+"""The budget of a private run: its plan, the open ledger, and the checks before anything is charged or resumed."""
 
 import secrets
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ from tamedit.training.distributed import World
 
 @dataclass(frozen=True)
 class Budget:
-    """The plan of a private run and, in the first process, the open ledger that pays for it."""
+    """The plan of a private run and, in the first process, its open ledger."""
 
     plan: PrivacyPlan
     privacy: Privacy
@@ -31,7 +31,7 @@ class Budget:
     world: World
 
     def until(self, step: int) -> int:
-        """The step at which the plan or the budget ends, for a run that stands at `step`; an untrained model is refused."""
+        """The step at which the plan or the budget ends, for a run at `step`; an error if no step could be trained."""
         left = self.plan.steps - step
         if self.ledger is not None and self.privacy.epsilon is not None:
             left = affordable_steps(self.ledger.record, self.plan, self.privacy.epsilon, most=left)
@@ -42,21 +42,21 @@ class Budget:
 
     @property
     def _nothing(self) -> str:
-        """Why not even one step can be paid: the ledger knows of steps that no checkpoint has, or never paid for any."""
+        """Why no step can be paid for: a crash lost steps that the ledger had paid for, or the budget pays for none."""
         if self.ledger is not None and not self.ledger.record.steps:
             return (
                 f"The budget of ε = {self.privacy.epsilon:g} pays for no step with this noise, so nothing can be trained; allow "
                 "a larger ε or more noise (--noise-multiplier)."
             )
         return (
-            "The budget was spent on steps that a crash lost, so nothing can be trained; begin anew in another folder with a "
-            "budget of its own."
+            "The budget was spent on steps that a crash lost, so nothing can be trained; start again in another folder with a "
+            "new budget."
         )
 
     def release(
         self, examples: np.ndarray, lower: ArrayLike, upper: ArrayLike, what: str
     ) -> tuple[list[float], list[float]]:
-        """A private level and scale a channel of (N, values, K), charged to the ledger; the same in every process."""
+        """A private level and scale per channel of (N, values, K), charged to the ledger; the same in every process."""
         answer, noise = np.zeros((2, np.size(lower))), self.privacy.statistics_noise
         if self.ledger is not None:
             self._refuse_beyond(self.ledger, Mechanism(1.0, noise, RELEASES), what)
@@ -68,7 +68,7 @@ class Budget:
         return level, scale
 
     def _refuse_beyond(self, ledger: Ledger, wanted: Mechanism, what: str) -> None:
-        """The budget is a wall for statistics, too."""
+        """Statistics must stay within the budget, too: stop before they would exceed ε."""
         if self.privacy.epsilon is None:
             return
         touched = ledger.record.contribution(self.plan.unit)
@@ -81,23 +81,23 @@ class Budget:
             )
 
     def check_paid(self, what: str, file: Path) -> None:
-        """A statistic that lies in the folder must be in the ledger: only then does ε cover it."""
+        """A statistic in the folder must be in the ledger: only then does ε cover it."""
         if self.ledger is None:
             return
         if not any(paid == what for segment in self.ledger.record.segments for _, paid in segment.charges):
             raise UserError(
                 f"{file} was not paid for in this folder's ledger, so no ε would cover it; restore {FILE_NAME} from a copy, or "
-                "begin anew in another folder."
+                "start again in another folder."
             )
 
 
 def check_ledger(folder: Path, step: int) -> None:
-    """Every step in a checkpoint must be paid for; a ledger that was lost or cut short shows here."""
+    """Every step in a checkpoint must be paid for; a lost or shortened ledger is found here."""
     paid = read(folder).steps if (folder / FILE_NAME).exists() else 0
     if paid < step:
         raise UserError(
             f"The checkpoint in {folder} has {step} steps and its ledger paid for {paid}, so no ε can be stated; restore "
-            f"{FILE_NAME} from a copy, or begin anew in another folder."
+            f"{FILE_NAME} from a copy, or start again in another folder."
         )
 
 
@@ -105,8 +105,8 @@ def stream_seed(privacy: Privacy, seed: int, world: World) -> int:
     """The seed of the examples' own draws (crops, masks, times, noise of the diffusion): secret where a guarantee is given.
 
     A stream belongs to a position among the examples, and a unit that is removed moves all later ones. With a known seed they
-    would get other draws, and the sum would move by more than C. With a secret one the draws are independent of the data:
-    for each outcome of the draws of the other examples, the same in both data sets, the sum moves by at most C, and a mixture
+    would get other draws, and the sum would change by more than C. With a secret one the draws are independent of the data:
+    for each outcome of the draws of the other examples, the same in both data sets, the sum changes by at most C, and a mixture
     of mechanisms that are (ε, δ)-private, with weights that do not depend on the data, is (ε, δ)-private.
     """
     return seed if privacy.test_only else world.same_number(secrets.randbits(62))

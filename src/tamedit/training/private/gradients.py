@@ -2,7 +2,7 @@
 
     gradient = ( Σ_{u in Poisson(q) sample} clip_C( (1/G) Σ_g ∇ℓ_{u,g} ) + N(0, (σC)² I) ) / (q N)
 
-The ledger is paid before any private row is read for the step. An empty sample still gets noise and still makes a step.
+Each step is charged to the ledger before any private row is read for it. An empty sample still gets noise and is still a step.
 """
 
 import math
@@ -20,11 +20,11 @@ from tamedit.training.source import engine_losses, noised_batch
 from tamedit.windows.examples import Examples
 
 LOGGED = f"losses, gradient norms and clipping rates in the folder {NOT_PRIVATE}"
-EPSILON_EVERY = 25  # steps between two looks at the ledger for the progress bar
+EPSILON_EVERY = 25  # steps between two updates of ε in the progress bar
 
 
 class PrivateGradients:
-    """Leaves the noisy, averaged gradient of a step in the network's parameters."""
+    """Puts the noisy, averaged gradient of a step into the network's parameters."""
 
     def __init__(
         self,

@@ -1,13 +1,13 @@
 """Private calibration: (C₀, Γ₀, B₀, A₀) of the private data itself, released with noise and charged to the ledger.
 
-The public model that training begins from, its bounds taken off, is run once on every example. That gives each example some
+The public model that training starts from is run once on every example, without its bounds. This gives each example some
 values of ‖c‖, |γ|, |β| and |α|; they are clamped to [0, LIMIT · public reference], and their level and scale are released
-like those of readings (`privacy/statistics.py`: two Gaussian releases, one vector of norm at most 1 an example). Then
+like those of readings (`privacy/statistics.py`: two Gaussian releases, one vector of norm at most 1 per example). Then
 
     p99 ≈ level + z · scale     z = 2.33 of a normal for ‖c‖;  2.89 of the absolute value of one for |γ|, |β|, |α|
 
-A p99 itself would need a noise that is small beside one example in a hundred. A network that begins at random has no modulations
-to measure: γ = β = α = 0.
+A p99 itself would need noise that is small compared with one example in a hundred. A network with random initial weights has no
+modulations to measure: γ = β = α = 0.
 """
 
 import json
@@ -31,7 +31,7 @@ from tamedit.training.source import example_losses
 from tamedit.windows.examples import Examples
 
 WHAT = "bounds"  # in the ledger
-LIMIT = 4.0  # times the public reference: no magnitude counts for more
+LIMIT = 4.0  # times the public reference: magnitudes are clamped to this
 Z = (2.33, 2.89, 2.89, 2.89)
 AT_ONCE = 256
 WORST_ERROR = 0.25  # of the public reference; with more noise than that the reference itself is the better guess
@@ -40,7 +40,7 @@ WORST_ERROR = 0.25  # of the public reference; with more noise than that the ref
 def private_network(
     config: RunConfig, initial: Initial | None, examples: Examples, budget: Budget, folder: Path
 ) -> NetworkConfig:
-    """The network with bounds from private magnitudes: released once, kept with the run, read again on resume."""
+    """The network with bounds from private magnitudes: released once, stored with the run, read again on resume."""
     place, shape = folder / BOUNDS, config.network
     if budget.world.same_number(place.is_file()):
         budget.check_paid(WHAT, place)
@@ -77,15 +77,15 @@ def expected_error(examples: int, channels: int, noise_multiplier: float) -> flo
 
 
 def refuse_noise(config: RunConfig, examples: int) -> None:
-    """One sentence, before anything is written or paid, if private bounds would be mostly noise."""
+    """Raise one sentence, before anything is written or charged, if private bounds would be mostly noise."""
     if config.private_bounds is None or config.privacy is None:
         return
     channels = len(QUANTITIES) * len(config.network.bounds)
     error = expected_error(examples, channels, config.privacy.statistics_noise)
     if error > WORST_ERROR:
         raise UserError(
-            f"Private bounds from {examples:,} examples would be off by {error:.0%} of the public reference, more noise than "
-            "news; take the bounds of a preset, or measure on public data (tamedit diagnose RUN --bounds, then --reference)."
+            f"Private bounds from {examples:,} examples would be off by {error:.0%} of the public reference, mostly "
+            "noise; use the bounds of a preset, or measure on public data (tamedit diagnose RUN --bounds, then --reference)."
         )
 
 

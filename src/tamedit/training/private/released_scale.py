@@ -23,7 +23,7 @@ def wants_private_units(config: RunConfig, facts: DataFacts) -> bool:
 def private_scaling(
     config: RunConfig, facts: DataFacts, windows: Windows, budget: Budget, folder: Path, scaling: Scaling
 ) -> Scaling:
-    """The same units with a private reference: released once, kept with the run, read again on resume."""
+    """The same units with a private reference: released once, stored with the run, read again on resume."""
     place = folder / SCALING
     if budget.world.same_number(place.is_file()):
         budget.check_paid(STANDARDISATION, place)
