@@ -230,6 +230,11 @@ class Model:
         return torch.where(observed[:, None], values[:, None], drawn)
 
 
+def load(folder: str | Path, device: str = "auto") -> Model:
+    """The model of a folder made by `tamedit train`, `fit` or `Model.save`; `device`: auto, cpu, cuda or mps."""
+    return Model.load(folder, device)
+
+
 def _whole(name: str, number: object) -> None:
     if not isinstance(number, int | np.integer):
         raise UserError(f"{name}={number!r} must be a whole number.")
