@@ -10,8 +10,7 @@ from opacus import PrivacyEngine
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from tamedit.model.adaln import BoundedAdaLNZero, gated, modulate
-from tamedit.model.bounds import Bounds
+from tamedit import BoundedAdaLNZero, Bounds, gated, modulate
 
 
 class MyBlock(nn.Module):

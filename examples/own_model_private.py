@@ -6,7 +6,7 @@ The engine clips and sums, the noise is drawn for the sensitivity of that sum, a
 import torch
 from torch import Tensor, nn
 
-from tamedit.privacy.engine import Engine
+from tamedit import Engine
 from tamedit.privacy.noise import GaussianNoise
 from tamedit.privacy.poisson import PoissonSampler
 

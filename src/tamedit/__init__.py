@@ -3,8 +3,8 @@
     import tamedit as tame
     series = tame.read_csv("meter.csv")
     model  = tame.fit(series, privacy=tame.Privacy(epsilon=8, delta=1e-5, unit="week"))
-    filled = model.impute("meter.csv", samples=100)
-    ahead  = model.forecast("meter.csv", horizon=24)
+    filled = model.impute("meter.csv", samples=100, quantiles=(0.1, 0.5, 0.9))
+    ahead  = model.forecast("meter.csv", horizon="24h")
 
 Names are imported when they are first used, so that `import tamedit` costs nothing.
 """
@@ -15,25 +15,41 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Bounds": "tamedit.model.bounds",
-    "BoundedAdaLNZero": "tamedit.model.adaln",
-    "Model": "tamedit.tasks.model",
-    "Privacy": "tamedit.privacy.settings",
-    "Series": "tamedit.data.series",
-    "UserError": "tamedit.errors",
-    "fit": "tamedit.tasks.fit",
-    "read": "tamedit.data.series",
-    "read_csv": "tamedit.data.series",
-    "simulate": "tamedit.data.simulate",
+    "BoundedAdaLNZero": "model.adaln",
+    "Bounds": "model.bounds",
+    "Engine": "privacy.engine",
+    "Model": "tasks.model",
+    "Privacy": "privacy.settings",
+    "PrivacyPlan": "privacy.plan",
+    "SamplerConfig": "diffusion.sample",
+    "Series": "data.series",
+    "Speed": "runs.config",
+    "UserError": "errors",
+    "fit": "tasks.fit",
+    "gated": "model.adaln",
+    "load": "tasks.model",
+    "load_initial_run": "runs.start",
+    "modulate": "model.adaln",
+    "read": "data.series",
+    "read_csv": "data.series",
+    "simulate": "data.simulate",
 }
 __all__ = [
     "BoundedAdaLNZero",
     "Bounds",
+    "Engine",
     "Model",
     "Privacy",
+    "PrivacyPlan",
+    "SamplerConfig",
     "Series",
+    "Speed",
     "UserError",
     "fit",
+    "gated",
+    "load",
+    "load_initial_run",
+    "modulate",
     "read",
     "read_csv",
     "simulate",
@@ -42,17 +58,22 @@ __all__ = [
 if TYPE_CHECKING:
     from tamedit.data.series import Series, read, read_csv
     from tamedit.data.simulate import simulate
+    from tamedit.diffusion.sample import SamplerConfig
     from tamedit.errors import UserError
-    from tamedit.model.adaln import BoundedAdaLNZero
+    from tamedit.model.adaln import BoundedAdaLNZero, gated, modulate
     from tamedit.model.bounds import Bounds
+    from tamedit.privacy.engine import Engine
+    from tamedit.privacy.plan import PrivacyPlan
     from tamedit.privacy.settings import Privacy
+    from tamedit.runs.config import Speed
+    from tamedit.runs.start import load_initial_run
     from tamedit.tasks.fit import fit
-    from tamedit.tasks.model import Model
+    from tamedit.tasks.model import Model, load
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(f"tamedit.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'tamedit' has no attribute {name!r}")
 
 

@@ -71,7 +71,19 @@ def test_every_command_prints_one_json_object(
     commands: list[tuple[object, ...]] = [
         ("train", file, "--out", tmp_path / "run", "--scale", "smoke", "--steps", 2, "--window", 24),
         ("impute", smoke_run, short, "--out", tmp_path / "a.csv", "--samples", 2),
-        ("forecast", smoke_run, short, "--horizon", 3, "--out", tmp_path / "b.csv", "--samples", 2),
+        (
+            "forecast",
+            smoke_run,
+            short,
+            "--horizon",
+            "3h",
+            "--out",
+            tmp_path / "b.csv",
+            "--samples",
+            2,
+            "--quantiles",
+            "0.1,0.9",
+        ),
         (
             "forecast",
             smoke_run,
@@ -97,6 +109,8 @@ def test_every_command_prints_one_json_object(
             assert Path(name).is_file()
     assert list(plain["tasks"]) == ["imputation", "forecast"]
     assert len(pd.read_csv(tmp_path / "b.csv")) == 3
+    assert list(pd.read_csv(tmp_path / "a.csv").columns[-4:]) == ["kwh_q05", "kwh_q25", "kwh_q75", "kwh_q95"]
+    assert list(pd.read_csv(tmp_path / "b.csv").columns[-3:]) == ["kwh", "kwh_q10", "kwh_q90"]
     assert len(pd.read_parquet(tmp_path / "c.parquet")) == 6
     assert pd.read_csv(tmp_path / "d.csv")["time"].iloc[0].startswith("2024-02-29")
 

@@ -100,10 +100,27 @@ def test_values_that_no_option_knows(mistake: Callable[..., str], run: Run, tmp_
         assert "not for the demo" in mistake("demo", "--out", tmp_path / "demo", "--scale", "paper")
 
 
+@pytest.mark.parametrize("horizon", [0, 10_000_000_000_000, "25min", "soon"])
+def test_a_horizon_that_is_no_number_of_steps(
+    mistake: Callable[..., str], smoke_run: Path, tmp_path: Path, horizon: object
+) -> None:
+    file = smoke_run.parent / "meter.csv"
+    with untouched(tmp_path):
+        sentence = mistake("forecast", smoke_run, file, "--horizon", horizon, "--out", tmp_path / "out.csv")
+    assert f"horizon='{horizon}' is not a whole number of steps of 1 hour" in sentence
+
+
+@pytest.mark.parametrize("quantiles", ["0.9,0.1", "0.5,0.5", "0,0.5", "10,90", "low", ","])
+def test_quantiles_that_cannot_be(mistake: Callable[..., str], smoke_run: Path, tmp_path: Path, quantiles: str) -> None:
+    file = smoke_run.parent / "meter.csv"
+    with untouched(tmp_path):
+        sentence = mistake("impute", smoke_run, file, "--quantiles", quantiles, "--out", tmp_path / "out.csv")
+    assert f"quantiles='{quantiles}' is not possible; give increasing numbers between 0 and 1" in sentence
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("forecast", "RUN", "FILE", "--horizon", 0, "--out", "OUT"),
         ("impute", "RUN", "FILE", "--samples", 0, "--out", "OUT"),
         ("evaluate", "RUN", "--samples", 2),
         ("generate", "RUN", "--count", 0, "--out", "OUT"),
@@ -115,7 +132,6 @@ def test_values_that_no_option_knows(mistake: Callable[..., str], run: Run, tmp_
         ("dance",),
         ("generate", "RUN", "--count", 100_000_000_000, "--out", "OUT"),
         ("impute", "RUN", "FILE", "--samples", 1_000_000_000_000, "--out", "OUT"),
-        ("forecast", "RUN", "FILE", "--horizon", 10_000_000_000_000, "--out", "OUT"),
         ("train", "FILE", "--threads", 100_000_000_000, "--out", "OUT"),
         ("data", "simulate", "--hours", 1_000_000_000_000_000, "--out", "OUT"),
     ],

@@ -130,7 +130,7 @@ def test_component_switches() -> None:
 
 
 def test_without_bounds_it_is_plain_adaln_zero() -> None:
-    module = BoundedAdaLNZero(4, 6, operator="none")
+    module = BoundedAdaLNZero(4, 6, Bounds())
     condition = torch.randn(3, 6) * 100
     assert all((value == 0).all() for triple in module(condition) for value in triple)
     torch.nn.init.normal_(module.projection.weight)

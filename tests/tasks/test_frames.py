@@ -1,5 +1,8 @@
 """Rows added before and after a series, and tables made of draws."""
 
+from datetime import timedelta
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +13,7 @@ from tamedit.data.calendar import CALENDAR_NAMES, with_calendar, without_calenda
 from tamedit.data.reading.grid import Step
 from tamedit.data.series import Series, read
 from tamedit.errors import UserError
-from tamedit.tasks.frames import at_least, extended, table, window_times
+from tamedit.tasks.frames import QUANTILES, at_least, extended, quantile_levels, steps_ahead, table, window_times
 
 
 def panel(lengths: list[int], zone: str | None = None) -> Series:
@@ -67,7 +70,7 @@ def test_quantiles_of_few_samples_are_not_too_narrow() -> None:
     series = read(np.array([1.0, np.nan, 3.0]))
     missing = np.isnan(series.values)
     drawn = np.random.default_rng(0).normal(size=(19, 1))
-    row = table(series, missing, drawn, all_samples=False).iloc[1]
+    row = table(series, missing, drawn).iloc[1]
     assert row["channel_1_q05"] == pytest.approx(drawn.min())
     assert row["channel_1_q95"] == pytest.approx(drawn.max())
     assert row["channel_1"] == pytest.approx(np.median(drawn))
@@ -77,10 +80,89 @@ def test_names_that_the_answer_needs() -> None:
     series = read(np.ones((3, 2)), targets=["a", "a_q05"])
     nothing = np.zeros((3, 2), dtype=bool)
     with pytest.raises(UserError, match="'a_q05' has the name"):
-        table(series, nothing, np.ones((4, 0)), all_samples=False)
-    assert len(table(series, nothing, np.ones((4, 0)), all_samples=True)) == 12
+        table(series, nothing, np.ones((4, 0)))
+    assert len(table(series, nothing, np.ones((4, 0)), None)) == 12
+    assert len(table(series, nothing, np.ones((4, 0)), (0.1,))) == 3
     with pytest.raises(UserError, match="'sample' has the name"):
-        table(read(np.ones((3, 1)), targets=["sample"]), nothing[:, :1], np.ones((4, 0)), all_samples=True)
+        table(read(np.ones((3, 1)), targets=["sample"]), nothing[:, :1], np.ones((4, 0)), None)
+
+
+def test_the_columns_follow_the_quantiles() -> None:
+    series = read(np.array([1.0, np.nan, 3.0]))
+    drawn = np.random.default_rng(0).normal(size=(199, 1))
+    levels = (0.005, 0.025, 0.07, 0.1, 0.5, 0.975)
+    filled = table(series, np.isnan(series.values), drawn, levels)
+    names = [f"channel_1_q{share}" for share in ("00.5", "02.5", "07", "10", "50", "97.5")]
+    assert list(filled.columns) == ["channel_1", *names]
+    expected = np.sort(drawn[:, 0])[[round(200 * level) - 1 for level in levels]]
+    np.testing.assert_allclose(filled[names].iloc[1], expected, rtol=1e-6)
+    assert (filled[names].iloc[0] == 1).all()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [(), (0.0, 0.5), (0.5, 1.0), (-0.1,), (0.9, 0.1), (0.5, 0.5), (np.nan,), ("low",), 0.5, None, "", "0.1;0.9"],
+)
+def test_quantiles_that_cannot_be(wrong: Any) -> None:
+    with pytest.raises(UserError, match="is not possible; give increasing numbers between 0 and 1") as refused:
+        quantile_levels(wrong, all_samples=False)
+    assert "\n" not in str(refused.value)
+
+
+def test_quantiles_or_every_sample() -> None:
+    assert quantile_levels(np.array([0.1, 0.9]), all_samples=False) == (0.1, 0.9)
+    assert quantile_levels("0.1, 0.9", all_samples=False) == (0.1, 0.9)
+    assert quantile_levels(QUANTILES, all_samples=True) is None
+    with pytest.raises(UserError, match="exclude each other"):
+        quantile_levels((0.1, 0.9), all_samples=True)
+
+
+def stamped(step: str, zone: str | None = None) -> Series:
+    times = pd.date_range("2024-01-01", periods=10, freq=step, tz=zone)
+    return read(pd.DataFrame({"time": times, "x": np.arange(10.0)}), targets=["x"])
+
+
+@pytest.mark.parametrize(
+    ("step", "horizon", "steps"),
+    [
+        ("h", 24, 24),
+        ("h", np.int64(24), 24),
+        ("h", "24", 24),
+        ("h", "24h", 24),
+        ("h", "2D", 48),
+        ("h", "90min", None),
+        ("h", timedelta(days=1), 24),
+        ("15min", "2h", 8),
+        ("15min", "10min", None),
+        ("D", "2D", 2),
+        ("D", "48h", 2),
+        ("D", "36h", None),
+        ("MS", "12MS", 12),
+        ("MS", "1YS", 12),
+        ("MS", "30D", None),
+        ("h", "1MS", None),
+        ("h", 0, None),
+        ("h", -3, None),
+        ("h", "-24h", None),
+        ("h", 2.5, None),
+        ("h", None, None),
+        ("h", "soon", None),
+        ("h", "", None),
+        ("h", 1_000_001, None),
+        ("h", "9" * 30 + "D", None),
+        pytest.param("h", "9" * 5000, None, id="beyond what int() reads"),
+    ],
+)
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_horizons(step: str, zone: str | None, horizon: Any, steps: int | None) -> None:
+    series = stamped(step, zone)
+    if steps is not None:
+        assert steps_ahead(series, horizon) == steps
+        return
+    with pytest.raises(UserError, match="is not a whole number of steps of ") as refused:
+        steps_ahead(series, horizon)
+    assert str(refused.value).startswith(f"horizon={horizon!r}")
+    assert ("12MS" in str(refused.value)) == (step == "MS")
 
 
 def test_calendar_channels_are_left_to_the_model() -> None:

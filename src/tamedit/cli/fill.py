@@ -13,6 +13,8 @@ Run = Annotated[Path, typer.Argument(help="Folder made by `tamedit train`.")]
 File = Annotated[Path, typer.Argument(help="CSV or Parquet file with the model's columns; NaN or empty = missing.")]
 Out = Annotated[Path, typer.Option("--out", help="Where to write: .csv or .parquet.")]
 Samples = Annotated[int, typer.Option("--samples", help="Samples per cell.", min=1, max=100_000)]
+Quantiles = Annotated[str, typer.Option("--quantiles", help="Quantiles beside the median, comma separated.")]
+QUANTILES = "0.05,0.25,0.75,0.95"
 AllSamples = Annotated[bool, typer.Option("--all-samples", help="Write every sample instead of median and quantiles.")]
 
 
@@ -49,13 +51,14 @@ def impute(
     file: File,
     out: Out,
     samples: Samples = 100,
+    quantiles: Quantiles = QUANTILES,
     all_samples: AllSamples = False,
     seed: options.Seed = 0,
     reading: dict[str, Any],
     device: options.Device = "auto",
     as_json: options.AsJson = False,
 ) -> None:
-    """Fill every gap of a table: the median, with 5, 25, 75 and 95 % quantiles.
+    """Fill every gap of a table: the median, with quantiles next to it.
 
     Observed cells are kept, to single precision.
     """
@@ -65,7 +68,7 @@ def impute(
     model = Model.load(run, device)
     series = model.read(file, **reading)
     options.say_notes(series.notes, as_json)
-    table = model.impute(series, samples=samples, all_samples=all_samples, seed=seed)
+    table = model.impute(series, samples=samples, quantiles=quantiles, all_samples=all_samples, seed=seed)
     _write(table, out)
     options.wrote([out], as_json, rows=len(table))
 
@@ -75,9 +78,10 @@ def forecast(
     *,
     run: Run,
     file: File,
-    horizon: Annotated[int, typer.Option("--horizon", help="Steps to forecast.", min=1, max=1_000_000)],
+    horizon: Annotated[str, typer.Option("--horizon", help="How far to forecast: steps (24) or a duration (24h, 2D).")],
     out: Out,
     samples: Samples = 100,
+    quantiles: Quantiles = QUANTILES,
     all_samples: AllSamples = False,
     future: Annotated[
         Path | None, typer.Option("--future", help="CSV or Parquet file with the known covariates of the steps ahead.")
@@ -94,7 +98,9 @@ def forecast(
     model = Model.load(run, device)
     series = model.read(file, **reading)
     options.say_notes(series.notes, as_json)
-    table = model.forecast(series, horizon, samples=samples, all_samples=all_samples, seed=seed, future=future)
+    table = model.forecast(
+        series, horizon, samples=samples, quantiles=quantiles, all_samples=all_samples, seed=seed, future=future
+    )
     _write(table, out)
     options.wrote([out], as_json, rows=len(table))
 

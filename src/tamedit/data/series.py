@@ -4,10 +4,12 @@ Rows offsets[m] : offsets[m + 1] belong to meter m. Within a meter every row is 
 meters nothing is implied: each meter has its own start and end. NaN means missing, everywhere.
 """
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -238,6 +240,17 @@ def read(
         step=parts.grid.step,
         reach=int(np.diff(parts.grid.offsets).max(initial=0)) if missing_covariates == "hold" else 0,
     )
+
+
+def check_reading(method: Callable[..., Any], given: Iterable[str]) -> None:
+    """Refuse a keyword that neither the method nor `read`, to which it passes keywords on, knows: at the call it was given to."""
+    parameters = [one for each in (method, read) for one in inspect.signature(each).parameters.values()]
+    known = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}."
+            raise TypeError(f"{method.__name__}() got an unexpected keyword argument {name!r}; {hint}")
 
 
 def read_csv(

@@ -15,7 +15,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tamedit.model.bounds import Bounds, Operator, bound, project
+from tamedit.errors import UserError
+from tamedit.model.bounds import OPERATORS, Bounds, Operator, bound, project
+from tamedit.model.zoo import REFERENCE, tightened
+
+MEDIUM = tightened(REFERENCE["none"], "medium")
 
 
 class Modulation(NamedTuple):
@@ -31,25 +35,30 @@ class BoundedAdaLNZero(nn.Module):
 
     Put it where a DiT block keeps its `adaLN_modulation`:
 
-        self.adaln = BoundedAdaLNZero(width, condition_width, Bounds(condition=8, scale=1, shift=1, gate=1))
+        self.adaln = BoundedAdaLNZero(width, condition_width)                     # W = 0: the block is the identity
         attention, mlp = self.adaln(c)                                            # two triples of (B, D)
         h = h + gated(attention, self.attention(modulate(self.norm1(h), attention)))
         h = h + gated(mlp, self.mlp(modulate(self.norm2(h), mlp)))
 
-    Guarantees, for every finite c: ‖ĉ‖₂ ≤ c_max, |γ| ≤ γ_max, |β| ≤ β_max, |α| ≤ α_max. The only parameters are those of
-    one `nn.Linear`, so every per-example gradient library can handle it.
+    Without `bounds` it has those of the preset medium; `Bounds()` leaves everything free. Guarantees, for every finite c:
+    ‖ĉ‖₂ ≤ c_max, |γ| ≤ γ_max, |β| ≤ β_max, |α| ≤ α_max. The only parameters are those of one `nn.Linear`, so every
+    per-example gradient library can handle it.
     """
 
     def __init__(
         self,
         width: int,
         condition_width: int,
-        bounds: Bounds | None = None,
+        bounds: Bounds = MEDIUM,
         operator: Operator = "tanh",
         branches: int = 2,
     ) -> None:
         super().__init__()
-        self.bounds = bounds or Bounds()
+        if not isinstance(bounds, Bounds):
+            raise UserError(f"bounds={bounds!r} is not possible; give Bounds(…), or Bounds() to leave everything free.")
+        if operator not in OPERATORS:
+            raise UserError(f"operator={operator!r} is unknown; choose {', '.join(OPERATORS)}.")
+        self.bounds = bounds
         self.operator: Operator = operator
         self.branches = branches
         self.projection = nn.Linear(condition_width, branches * 3 * width)
@@ -57,6 +66,10 @@ class BoundedAdaLNZero(nn.Module):
         nn.init.zeros_(self.projection.bias)
 
     def forward(self, condition: Float[Tensor, "B C"]) -> tuple[Modulation, ...]:
+        if condition.ndim != 2:
+            raise UserError(
+                f"The condition has the shape {tuple(condition.shape)}; give one vector per example (B, C), not one per token."
+            )
         raw = self.projection(project(condition, self.bounds.condition))  # (B, branches · 3 · D)
         limits = (self.bounds.scale, self.bounds.shift, self.bounds.gate)
         return tuple(
@@ -65,6 +78,23 @@ class BoundedAdaLNZero(nn.Module):
             )
             for triple in raw.chunk(self.branches, -1)
         )
+
+    @torch.no_grad()
+    def load_dit(self, weight: Float[Tensor, "R C"], bias: Float[Tensor, " R"]) -> None:
+        """Take `adaLN_modulation.1.weight` and `.bias` of a DiT checkpoint; the condition to give is SiLU(c) from then on.
+
+        DiT's rows are (shift, scale, gate) for each branch, ours (scale, shift, gate). DiT's final layer has no gate: ours is 0.
+        """
+        if self.branches == 1 and 3 * len(bias) == 2 * self.projection.out_features:
+            none = len(bias) // 2
+            weight, bias = (torch.cat([theirs, torch.zeros_like(theirs[:none])]) for theirs in (weight, bias))
+        if weight.shape != self.projection.weight.shape or bias.shape != self.projection.bias.shape:
+            raise UserError(
+                f"The checkpoint's {tuple(weight.shape)} and {tuple(bias.shape)} do not fit this module's "
+                f"{tuple(self.projection.weight.shape)}; check width, condition_width and branches."
+            )
+        for ours, theirs in ((self.projection.weight, weight), (self.projection.bias, bias)):
+            ours.copy_(theirs.unflatten(0, (self.branches, 3, -1))[:, [1, 0, 2]].flatten(0, 2))
 
     def extra_repr(self) -> str:
         return f"bounds=({self.bounds}), operator={self.operator!r}"

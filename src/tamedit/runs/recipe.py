@@ -14,7 +14,7 @@ from tamedit.data.sources import SOURCES, Source
 from tamedit.diffusion.process import Process
 from tamedit.errors import UserError
 from tamedit.model.bounds import OPERATORS, Bounds, Operator
-from tamedit.model.zoo import SIZES, TIGHTNESS, NetworkConfig, Tightness, tightened
+from tamedit.model.zoo import REFERENCE, SIZES, TIGHTNESS, NetworkConfig, Tightness, tightened
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.config import TrainingConfig
 from tamedit.runs.provenance import Measured, Reference, Start
@@ -23,14 +23,6 @@ from tamedit.windows.examples import ExampleConfig
 from tamedit.windows.masks import MaskConfig
 
 Scale = Literal["smoke", "laptop", "paper"]
-
-# (C₀, Γ₀, B₀, A₀). "seasonal": p99 of ‖c‖, |γ|, |β|, |α| in unbounded training without noise on 50 simulated meters, size small
-# (`python benchmarks/reference_magnitudes.py --steps 600`). "none", the paper's form: the best share of such a p99 under the
-# paper's noise on the simulator, divided by the 0.9 of the preset medium (`tamedit reproduce reference`).
-REFERENCE: dict[str, Bounds] = {
-    "seasonal": Bounds(condition=7.9, scale=2.1, shift=0.72, gate=1.8),
-    "none": Bounds(condition=5.3, scale=0.92, shift=0.39, gate=0.69),
-}
 
 SHORTEST, LONGEST = 8, 512  # rows of a window, unless the user says more
 PAPER_MASKS = MaskConfig(weights={"random": 1.0, "block": 1.0, "stride": 1.0})

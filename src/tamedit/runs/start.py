@@ -35,9 +35,10 @@ def origin_of(config: RunConfig, said: bool) -> Origin:
 
 
 def load_initial_run(
-    run: Path, *, tuning: Tuning = "all", rank: int = 4, public: bool = False, private: bool = False
+    run: str | Path, *, tuning: Tuning = "all", rank: int = 4, public: bool = False, private: bool = False
 ) -> Initial:
     """The model of a finished run as a start; `public`: the user says so; `private`: a guarantee will be given."""
+    run = Path(run)
     network, spec = load_model(run)
     config, _ = load_run(run)
     origin = origin_of(config, said=public)

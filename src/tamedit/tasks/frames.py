@@ -1,6 +1,9 @@
 """Samples become tables with the user's own time stamps."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import TypeAlias
 
@@ -9,40 +12,80 @@ import pandas as pd
 
 from tamedit.data.reading import stamps
 from tamedit.data.reading.columns import find_time, numbers
-from tamedit.data.reading.grid import DAYS_A_MONTH
+from tamedit.data.reading.grid import parse_frequency, step_of
 from tamedit.data.reading.tables import Table, load_table
 from tamedit.data.series import Series
 from tamedit.errors import UserError
 from tamedit.streams import step_generator
 
 Future: TypeAlias = str | Path | pd.DataFrame
+Horizon: TypeAlias = int | str | timedelta
+Quantiles: TypeAlias = Sequence[float] | str  # (0.1, 0.9) or "0.1,0.9"
 QUANTILES = (0.05, 0.25, 0.75, 0.95)
+MOST_STEPS = 1_000_000  # of a forecast
+
+
+def quantile_levels(quantiles: Quantiles, all_samples: bool) -> tuple[float, ...] | None:
+    """The levels of the answer's quantiles, if they can be; None if every sample is wanted instead."""
+    try:
+        levels = tuple(float(level) for level in (quantiles.split(",") if isinstance(quantiles, str) else quantiles))
+    except (TypeError, ValueError):
+        levels = ()
+    if not levels or not (np.diff([0, *levels, 1]) > 0).all():
+        raise UserError(
+            f"quantiles={quantiles!r} is not possible; give increasing numbers between 0 and 1, such as (0.1, 0.5, 0.9)."
+        )
+    if all_samples and levels != QUANTILES:
+        raise UserError(f"quantiles={quantiles!r} and all_samples=True exclude each other; leave one out.")
+    return None if all_samples else levels
+
+
+def steps_ahead(series: Series, horizon: Horizon) -> int:
+    """The steps of a horizon that is given as their number or as a duration."""
+    step = series.step
+    assert step is not None  # a series has one
+    steps, rest = 0, 0
+    try:
+        if isinstance(horizon, int | np.integer) or (isinstance(horizon, str) and horizon.isdecimal()):
+            steps = int(horizon)
+        elif isinstance(horizon, str | timedelta):
+            duration = parse_frequency(horizon, series.times)
+            if (duration.kind == "months") == (step.kind == "months"):
+                steps, rest = divmod(duration.size, step.size)
+    except (UserError, ValueError, OverflowError):
+        pass  # said below
+    if rest or not 1 <= steps <= MOST_STEPS:
+        raise UserError(
+            f"horizon={horizon!r} is not a whole number of steps of {series.spoken_step}, from 1 to {MOST_STEPS:,}; give the "
+            f"number of steps, or a duration such as {'12MS' if step.kind == 'months' else '24h or 2D'}."
+        )
+    return steps
 
 
 def table(
     series: Series,
     drawn_cells: np.ndarray,
     drawn: np.ndarray,
-    all_samples: bool,
+    levels: tuple[float, ...] | None = QUANTILES,
     only_rows: np.ndarray | None = None,
 ) -> pd.DataFrame:
-    """The series with its drawn cells: the median and quantiles, or every sample.
+    """The series with its drawn cells: the median and quantiles at these levels, or every sample where there are none.
 
     drawn_cells (T, K) marks them, drawn (S, M) holds their samples. A quantile of an observed cell is its value. Quantiles
     are at position p (S + 1) of the sorted samples, so that few samples do not make the intervals too narrow.
     """
-    check_names(series, all_samples)
+    check_names(series, levels)
     rows = slice(None) if only_rows is None else only_rows
     tables = []
-    if all_samples:
+    if levels is None:
         for number, values in enumerate(drawn):
             frame = series.frame(_with(series.values, drawn_cells, values))[rows].copy()
             frame.insert(0, "sample", number)
             tables.append(frame)
     else:
         frame = series.frame(_with(series.values, drawn_cells, np.median(drawn, axis=0)))
-        cuts = np.quantile(drawn, QUANTILES, axis=0, method="weibull")  # (Q, M)
-        for level, cut in zip(QUANTILES, cuts, strict=True):
+        cuts = np.quantile(drawn, levels, axis=0, method="weibull")  # (Q, M)
+        for level, cut in zip(levels, cuts, strict=True):
             values = _with(series.values, drawn_cells, cut)
             for channel, name in enumerate(series.targets):
                 frame[_quantile_name(name, level)] = values[:, channel]
@@ -51,11 +94,9 @@ def table(
     return pd.concat(tables, ignore_index=True) if numbered else pd.concat(tables)
 
 
-def check_names(series: Series, all_samples: bool) -> None:
+def check_names(series: Series, levels: tuple[float, ...] | None) -> None:
     """Reject names that the result needs for its own columns."""
-    made = (
-        {"sample"} if all_samples else {_quantile_name(name, level) for name in series.targets for level in QUANTILES}
-    )
+    made = {_quantile_name(name, level) for name in series.targets for level in levels or ()} or {"sample"}
     if clash := made & {*series.targets, series.time_name, series.id_name}:
         raise UserError(f"The column {min(clash)!r} has the name of a column of the result; rename it.")
 
@@ -69,7 +110,9 @@ def check_window_names(targets: tuple[str, ...]) -> None:
 
 
 def _quantile_name(target: str, level: float) -> str:
-    return f"{target}_q{round(100 * level):02d}"
+    """load_q05, load_q97.5."""
+    share = (100 * Decimal(str(level))).normalize()
+    return f"{target}_q{'0' * (share < 10)}{share:f}"
 
 
 def _with(values: np.ndarray, cells: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -220,9 +263,8 @@ def window_times(
     else:
         days = step_generator(seed, "generated days", 0).integers(0, 366, count)
         first = np.datetime64("2024-01-01", "us") + days * np.timedelta64(1, "D")
-    months = round(frequency_seconds / (DAYS_A_MONTH * 86_400))
-    if months and abs(frequency_seconds - months * DAYS_A_MONTH * 86_400) < 1:
-        steps = np.arange(length) * np.timedelta64(months, "M")
+    if step_of(frequency_seconds).kind == "months":
+        steps = np.arange(length) * np.timedelta64(step_of(frequency_seconds).size, "M")
         return (first.astype("datetime64[M]")[:, None] + steps).astype("datetime64[us]")
     if start is None:
         first = first + (np.datetime64(round(phase_seconds * 1e6), "us") - first) % step

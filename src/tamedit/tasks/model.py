@@ -1,8 +1,8 @@
 """A trained model: pandas in, pandas out, in the units of the data.
 
-filled = model.impute(frame_with_nans)        the same time line; gaps have the median, with quantiles next to it
-ahead  = model.forecast(frame, horizon=24)    the next 24 steps
-fake   = model.generate(count=500)            synthetic windows
+filled = model.impute(frame_with_nans)           the same time line; gaps have the median, with quantiles next to it
+ahead  = model.forecast(frame, horizon="24h")    the next 24 hours
+fake   = model.generate(count=500)               synthetic windows
 """
 
 from dataclasses import replace
@@ -16,9 +16,11 @@ import torch
 from torch import Tensor
 
 from tamedit.data.calendar import calendar, network_covariates, without_calendar
-from tamedit.data.series import Series, read
+from tamedit.data.reading.grid import spoken, step_of
+from tamedit.data.series import Series, check_reading, read
 from tamedit.diffusion.sample import SamplerConfig, sample
 from tamedit.errors import UserError
+from tamedit.formatting import counted, deep, epsilon
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.runs.artifact import ModelSpec, load_model, save_model
 from tamedit.tasks import frames
@@ -36,13 +38,29 @@ class Model:
         self.network, self.spec = network, spec
         self.scaling = spec.scaling_of()
 
+    def __repr__(self) -> str:
+        """What it is, in kind: nothing here was measured on the data."""
+        spec, privacy = self.spec, self.spec.privacy
+        names = ", ".join([*spec.targets[:8], "…"] if len(spec.targets) > 8 else spec.targets)
+        if privacy.get("private"):
+            bought = (
+                f"ε = {epsilon(deep(privacy, 'epsilon', 'headline'))}, δ = {privacy['delta']:g} per {privacy['unit']}"
+            )
+            bought += " (a test run: no guarantee)" * bool(privacy.get("test_only"))
+        else:
+            bought = "without privacy"
+        return (
+            f"Model({counted(len(spec.targets), 'target')} ({names}), rows every {self._spoken_step}, windows of "
+            f"{spec.network.length} rows, {sum(one.numel() for one in self.network.parameters()):,} parameters, {bought})"
+        )
+
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto") -> "Model":
         """The model of a folder made by `tamedit train`, `fit` or `save`."""
         return cls(*load_model(Path(folder), choose_device(device)))
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write `model.safetensors` and `model.json`: all that may be shared."""
+        """Write `model.safetensors` and `model.json`, all that a model is; `load` reads them."""
         return save_model(Path(folder), self.spec, dict(self.network.named_parameters()))
 
     @property
@@ -50,45 +68,56 @@ class Model:
         """The privacy statement: what was spent, for which unit, by which accountant."""
         return str(self.spec.privacy["statement"])
 
+    @property
+    def _spoken_step(self) -> str:
+        return spoken(step_of(self.spec.frequency_seconds))
+
     def impute(
         self,
         data: Data,
         *,
         samples: int = 100,
+        quantiles: frames.Quantiles = frames.QUANTILES,
         all_samples: bool = False,
         seed: int = 0,
         sampler: SamplerConfig | None = None,
         **reading: Any,
     ) -> pd.DataFrame:
-        """Fill every missing cell. Observed cells are kept, to single precision; `reading` goes to `tamedit.read`."""
+        """Fill every missing cell with the median of its samples; `quantiles` of them stand in columns beside it.
+
+        Observed cells are kept, to single precision. `reading` goes to `tamedit.read`.
+        """
+        check_reading(self.impute, reading)
+        levels = frames.quantile_levels(quantiles, all_samples)
         series = self.read(data, **reading)
-        frames.check_names(series, all_samples)
+        frames.check_names(series, levels)
         missing = np.isnan(series.values)
         drawn = self._draw_missing(series, missing, samples, seed, sampler)
-        return frames.table(series, missing, drawn, all_samples)
+        return frames.table(series, missing, drawn, levels)
 
     def forecast(
         self,
         data: Data,
-        horizon: int,
+        horizon: frames.Horizon,
         *,
         samples: int = 100,
+        quantiles: frames.Quantiles = frames.QUANTILES,
         all_samples: bool = False,
         seed: int = 0,
         future: frames.Future | None = None,
         sampler: SamplerConfig | None = None,
         **reading: Any,
     ) -> pd.DataFrame:
-        """The next `horizon` steps of every meter.
+        """The next steps of every meter, as many as `horizon` says: their number, or a duration such as "24h" or "2D".
 
         `future`, a table or a path: the known covariates of these steps, if the model has any. They are found by their time
         stamps; a table without stamps must hold these steps alone, in order.
         """
-        _whole("horizon", horizon)
-        if horizon < 1:
-            raise UserError(f"horizon={horizon} must be at least 1; give the number of steps to forecast.")
+        check_reading(self.forecast, reading)
+        levels = frames.quantile_levels(quantiles, all_samples)
         series = self.read(data, **reading)
-        frames.check_names(series, all_samples)
+        steps = frames.steps_ahead(series, horizon)
+        frames.check_names(series, levels)
         recent = series.between(series.lengths - self.spec.network.length, series.lengths)
         silent = np.add.reduceat(np.isfinite(recent.values).astype(np.int64), recent.offsets[:-1]) == 0  # (M, K)
         if silent.any():
@@ -98,9 +127,9 @@ class Model:
                 f"The last {self.spec.network.length} rows{f' of meter {name!r}' if name else ''} hold no value of {which!r}, so "
                 "there is nothing to forecast from; end the series with its last reading, or leave the meter out."
             )
-        longer, ahead = frames.extended(recent, horizon, future)
+        longer, ahead = frames.extended(recent, steps, future)
         drawn = self._draw_missing(longer, ahead, samples, seed, sampler)
-        return frames.table(longer, ahead, drawn, all_samples, only_rows=ahead[:, 0])
+        return frames.table(longer, ahead, drawn, levels, only_rows=ahead[:, 0])
 
     def generate(
         self,
@@ -145,6 +174,7 @@ class Model:
 
     def read(self, data: Data, **reading: Any) -> Series:
         """The data as a series with this model's channels and rhythm; `reading` goes to `tamedit.read`."""
+        check_reading(self.read, reading)
         if isinstance(data, Series):
             if reading:
                 raise UserError(
@@ -177,7 +207,7 @@ class Model:
         if abs(seconds - self.spec.frequency_seconds) > 1e-6 * seconds:
             raise UserError(
                 f"The data has a row every {series.spoken_step} and the model was trained on one every "
-                f"{pd.Timedelta(seconds=self.spec.frequency_seconds)}; resample it, or name the step with frequency= "
+                f"{self._spoken_step}; resample it, or name the step with frequency= "
                 "(--frequency) if rows are only absent."
             )
         if 0 < len(set(series.targets) & set(wanted)) < len(wanted):
@@ -228,6 +258,11 @@ class Model:
         if self.spec.non_negative:
             drawn = drawn.clamp_min(0)
         return torch.where(observed[:, None], values[:, None], drawn)
+
+
+def load(folder: str | Path, device: str = "auto") -> Model:
+    """The model of a folder made by `tamedit train`, `fit` or `Model.save`; `device`: auto, cpu, cuda or mps."""
+    return Model.load(folder, device)
 
 
 def _whole(name: str, number: object) -> None:

@@ -12,6 +12,7 @@ There are three kinds of step, because a day is not always 24 hours and a month 
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Literal
 
 import numpy as np
@@ -96,7 +97,15 @@ def microseconds(times: pd.DatetimeIndex) -> np.ndarray:
     return np.asarray(times.as_unit("us").asi8, dtype=np.int64)
 
 
-def parse_frequency(frequency: str, times: pd.DatetimeIndex) -> Step:
+def step_of(seconds: float) -> Step:
+    """The step whose (mean) length is `seconds`, as far as that tells."""
+    months = round(seconds / (DAYS_A_MONTH * 86_400))
+    if months and abs(seconds - months * DAYS_A_MONTH * 86_400) < 1:
+        return Step("months", months)
+    return Step("elapsed", round(seconds * 1e6))
+
+
+def parse_frequency(frequency: str | timedelta, times: pd.DatetimeIndex) -> Step:
     """A step from a pandas frequency such as "1h", "15min", "1D" or "MS"."""
     try:
         offset: Any = pd.tseries.frequencies.to_offset(frequency)
