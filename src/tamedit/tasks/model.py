@@ -150,8 +150,8 @@ class Model:
         frames.check_window_names(self.spec.targets)
         if self.scaling.origin == "none":
             raise UserError(
-                "This model has no level and scale to generate in; train it with --typical-level and --typical-scale (public "
-                "facts), or with --lower and --upper (a private estimate)."
+                "This model has no level and scale to generate in; train it with `typical_level` and `typical_scale` "
+                "(public facts), or with `lower` and `upper` (a private estimate)."
             )
         if self.spec.covariates:
             raise UserError(
@@ -207,8 +207,8 @@ class Model:
         if abs(seconds - self.spec.frequency_seconds) > 1e-6 * seconds:
             raise UserError(
                 f"The data has a row every {series.spoken_step} and the model was trained on one every "
-                f"{self._spoken_step}; resample it, or name the step with frequency= "
-                "(--frequency) if rows are only absent."
+                f"{self._spoken_step}; resample it, or name the step with `frequency` if "
+                "rows are only absent."
             )
         if 0 < len(set(series.targets) & set(wanted)) < len(wanted):
             raise UserError(
