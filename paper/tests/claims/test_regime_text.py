@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from made_results import result
-from tamedit_paper.claims.regime import collapse_text, reference_text, regime_text
+from tamedit_paper.claims.regime import collapse_text, loss_text, reference_text, regime_text
 from tamedit_paper.grid.measures import Runs
 from tamedit_paper.tables.regime_figure import draw_regime, noise_cells, walk_cells
 from tamedit_paper.tables.sweeps import FACTORS, bounded, reference_cells, regime_cells
@@ -51,3 +51,14 @@ def test_the_figure_shows_both_arms_over_walk_and_noise(tmp_path: Path) -> None:
     assert "DP-vanilla" in text
     assert "share collapsed" in text
     assert draw_regime(Runs({}), tmp_path / "none", "household") == []
+
+
+def test_a_loss_at_large_t_weighs_more_in_samples() -> None:
+    cell = vanilla("household", 0.2)
+    made = result(cell)
+    curves = made.curves | {"times": [100.0, 300.0, 500.0, 700.0, 900.0], "loss_by_time": [0.25] * 5}
+    text = loss_text(Runs({cell: [made.model_copy(update={"curves": curves})]}), "household")
+    line = next(line for line in text.splitlines() if "DP-vanilla, σ = 0.2" in line)
+    errors = [float(part.partition("*")[2].rstrip("* ")) for part in line.split("|")[4:9]]
+    assert errors == sorted(errors), "the same loss, a larger error of the sample"
+    assert errors[-1] > 20 * errors[1], "√ᾱ is 0.016 at t = 900"

@@ -10,7 +10,7 @@ from tamedit.files import write_text
 from tamedit.runs.recipe import Scale
 from tamedit_paper.claims.gradients import gradient_claims
 from tamedit_paper.claims.page_text import DIFFERENCES, HOW_TO_RUN, INTRODUCTION, RULES, settings_text
-from tamedit_paper.claims.regime import collapse_text, reference_text, regime_text
+from tamedit_paper.claims.regime import collapse_text, loss_text, reference_text, regime_text
 from tamedit_paper.claims.utility import FREE_RULE, free_claims, utility_claims
 from tamedit_paper.claims.verdicts import Claim
 from tamedit_paper.grid.measures import Runs
@@ -75,6 +75,7 @@ def page_text(runs: Runs, scale: Scale, notes: str, source: str = SOURCES[0]) ->
             f"A run *holds* against the free baselines with {FREE_RULE}.\n",
             _free_verdicts(free),
             collapse_text(runs, source),
+            loss_text(runs, source),
             reference_text(runs),
             HOW_TO_RUN,
             settings_text(scale),

@@ -72,6 +72,15 @@ A run has *collapsed* at a task if R² < −1: its squared error is more than tw
 z-units, over seeds.
 """
 
+LOSS_BY_TIME = """## Loss and samples
+
+A lower training loss need not give better samples. ε-prediction turns an error δ of the network at diffusion step t into
+an error δ √(1 − ᾱ_t) / √ᾱ_t of the clean series. The mean loss is made at small t, where that factor is small. Samples
+are made from large t downwards, where the factor is 10 to 100 and the loss is a few hundredths. So a network whose loss
+falls at small t and rises at large t has a better loss and worse samples. The table shows the loss on test windows at
+some t, and *in italics* the error of the clean series that it stands for (z-units). Medians over seeds.
+"""
+
 REFERENCE_SWEEP = """## The reference magnitudes
 
 (C₀, Γ₀, B₀, A₀) come from a sweep on the simulator at the paper's noise (`tamedit reproduce reference`): one factor

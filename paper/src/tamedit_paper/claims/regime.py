@@ -1,16 +1,18 @@
 """Where the runs stand beside the paper's, in numbers without units, and which of them collapsed."""
 
+import math
 from statistics import fmean, median
 from typing import Any
 
+from tamedit.diffusion.process import Process
 from tamedit.model.zoo import NetworkConfig
 from tamedit.privacy.accountant import Mechanism, epsilon
 from tamedit.runs.config import TrainingConfig
 from tamedit.runs.recipe import Scale
 from tamedit.runs.regime import noise_over_signal, parameter_count, walk
-from tamedit_paper.claims.page_text import COLLAPSE, REFERENCE_SWEEP, REGIME, UNMATCHED
+from tamedit_paper.claims.page_text import COLLAPSE, LOSS_BY_TIME, REFERENCE_SWEEP, REGIME, UNMATCHED
 from tamedit_paper.grid.matching import PAPER, PAPER_SIZE, of_paper
-from tamedit_paper.grid.measures import Measure, Runs, clipping, collapsed, metric
+from tamedit_paper.grid.measures import Measure, Runs, clipping, collapsed, final_loss, metric
 from tamedit_paper.grid.recipes import EFFORT
 from tamedit_paper.tables.layout import NONE
 from tamedit_paper.tables.sweeps import FACTORS, REFERENCE_SIGMAS, bounded
@@ -123,6 +125,32 @@ def _spread(runs: Runs, cell: str) -> list[str]:
             [f"{fmean(values):.3f}", f"{median(values):.3f}", f"{sum(lost)} of {len(lost)}"] if values else [NONE] * 3
         )
     return said
+
+
+def loss_text(runs: Runs, source: str) -> str:
+    """Where in the noise process the loss is made, and what it does to samples: why loss and samples may disagree."""
+    process, shown = Process(), (100, 300, 500, 700, 900)
+    lines = ["| data | run | training loss | " + " | ".join(f"t = {at}" for at in shown) + " |", "|---" * 8 + "|"]
+    for data, sigma, more in ((source, SIGMAS[-1], {}), ("etth1", ETT_SIGMA, {}), ("etth1", ETT_SIGMA, {"depth": 6})):
+        for name, arm in ((VANILLA, vanilla), (AWARE, aware)):
+            cell = arm(data, sigma, **more)
+            found = [dict(zip(c["times"], c["loss_by_time"], strict=True)) for c in _curves(runs, cell, "times")]
+            losses = {at: median(own[at] for own in found) if found else None for at in shown}
+            said = [NONE if loss is None else _error(process, at, loss) for at, loss in losses.items()]
+            trained = list(runs.values(cell, final_loss()).values())
+            depth = f", {more['depth']} blocks" if more else ""
+            mean = f"{median(trained):.3f}" if trained else NONE
+            lines.append(f"| {data} | {name}, σ = {sigma:g}{depth} | {mean} | " + " | ".join(said) + " |")
+    return LOSS_BY_TIME + "\n" + "\n".join(lines) + "\n"
+
+
+def _curves(runs: Runs, cell: str, key: str) -> list[dict[str, list[float]]]:
+    return [one.curves for one in runs.of(cell).values() if one.curves.get(key)]
+
+
+def _error(process: Process, time: int, loss: float) -> str:
+    """A loss at a diffusion step, and the error of the clean series that it stands for."""
+    return f"{loss:.3f} *{math.sqrt(loss) * float(process.noise[time] / process.signal[time]):.2f}*"
 
 
 def reference_text(runs: Runs) -> str:
