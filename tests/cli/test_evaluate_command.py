@@ -149,10 +149,10 @@ def test_two_seeds_have_the_widest_interval(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seeds: list[Path]
 ) -> None:
     """With n = 2, t_{0.975, 1} = tan(0.475 π) and s / √2 = |a − b| / 2: half = 12.7062 |a − b| / 2."""
-    few = ("--samples", 4, "--windows", 4, "--resamples", 0, "--protocol", "csdi", "--json")
+    few = ("--samples", 4, "--windows", 4, "--resamples", 0, "--json")
     result = json.loads(ask(monkeypatch, capsys, *seeds[:2], *few)[1])
-    task = result["tasks"]["50 %"]["model"]["CRPS_CSDI"]
-    a, b = (one["tasks"]["50 %"]["model"]["CRPS_CSDI"] for one in result["results"])
+    task = result["tasks"]["forecast"]["model"]["z"]["CRPS"]
+    a, b = (one["tasks"]["forecast"]["model"]["z"]["CRPS"] for one in result["results"])
     assert task["half"] == pytest.approx(math.tan(0.475 * math.pi) * abs(a - b) / 2)
     assert task["mean"] == pytest.approx((a + b) / 2)
 
@@ -170,9 +170,6 @@ def test_tables_of_seeds(
     code, out, err = ask(monkeypatch, capsys, *seeds, *few, "--all")
     assert code == 0, err
     assert all(name in out for name in METRICS)
-    code, out, err = ask(monkeypatch, capsys, *seeds, *few, "--protocol", "csdi")
-    assert code == 0, err
-    assert "CRPS_CSDI" in out
 
 
 def test_runs_that_are_not_seeds_of_one_experiment_are_refused(
@@ -205,18 +202,11 @@ def test_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     code, out, _ = ask(monkeypatch, capsys, *few, "--all")
     assert code == 0
     assert all(name in out for name in METRICS)
-    code, out, _ = ask(monkeypatch, capsys, *few, "--protocol", "csdi")
-    assert code == 0
-    assert "forecast 24" in out
-    assert "CRPS_CSDI" in out
 
 
-def test_mistakes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], smoke_run: Path) -> None:
-    for wrong, said in (
-        (("--protocol", "tslib"), "train it with --window 96"),
-        (("--protocol", "mine"), "choose one of tslib, csdi"),
-        (("--protocol", "csdi", "--all"), "exclude each other"),
-    ):
-        code, _, err = ask(monkeypatch, capsys, smoke_run, *wrong)
-        assert code != 0
-        assert said in " ".join(err.split())
+def test_a_protocol_of_other_papers_is_a_command_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], smoke_run: Path
+) -> None:
+    code, _, err = ask(monkeypatch, capsys, smoke_run, "--protocol", "tslib")
+    assert code == 2
+    assert f"tamedit peers {smoke_run} tslib" in " ".join(err.split())

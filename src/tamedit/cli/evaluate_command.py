@@ -75,36 +75,9 @@ def show_all(evaluation: Any) -> None:
             print_table(f"{_what(evaluation, task)}, {evaluation.windows} test windows, {name}", heads, cells)
 
 
-def show_protocol(result: Any) -> None:
-    """Our numbers next to published ones for the same data and task."""
-    from tamedit.evaluation.published import published
-
-    sources: list[str] = []
-    for task in dict.fromkeys(row.task for row in result.rows):
-        rows = [row for row in result.rows if row.task == task]
-        cells = [
-            [LABELS[row.method], *(_spread(value, row.intervals[name]) for name, value in row.values.items())]
-            for row in rows
-        ]
-        for one in published(result.source or "", result.protocol):
-            if one.task == task:
-                sources += [] if one.source in sources else [one.source]
-                numbers = [score(one.metrics.get(name)) for name in rows[0].values]
-                cells.append([f"{one.method} [{sources.index(one.source) + 1}]", *numbers])
-        title = f"protocol {result.protocol}, {task}, {result.windows} test windows"
-        print_table(title, ["method", *rows[0].values], cells)
-    for number, source in enumerate(sources, 1):
-        typer.echo(f"[{number}] published: {source}")
-
-
 def _what(evaluation: Any, task: str) -> str:
     hidden = "random 10–50 % hidden" if task == "imputation" else f"last {evaluation.horizon} steps hidden"
     return f"{task}: {hidden}"
-
-
-def _spread(value: float | None, ends: tuple[float, float] | None) -> str:
-    """A number and half its interval."""
-    return score(value, None if ends is None else (ends[1] - ends[0]) / 2)
 
 
 def _cell(value: float | None, least: float | None) -> Any:
@@ -123,10 +96,7 @@ def evaluate(
     ] = None,
     windows: Annotated[int, typer.Option("--windows", help="Test windows at most.", min=1)] = 128,
     everything: Annotated[bool, typer.Option("--all", help="Show every metric, in both units.")] = False,
-    protocol: Annotated[
-        str | None,
-        typer.Option("--protocol", help="Measure as other papers do: tslib (MSE, MAE) or csdi (quantile CRPS)."),
-    ] = None,
+    protocol: Annotated[str | None, typer.Option("--protocol", hidden=True)] = None,
     resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of the windows.", min=0)] = 1000,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -135,8 +105,8 @@ def evaluate(
     """Score a model on its test split: RMSE, MAE, CRPS and the coverage of its intervals, next to training-free baselines."""
     from tamedit.evaluation.seeds import over_runs, seeds_of
 
-    if protocol is not None and everything:
-        raise UserError("--all and --protocol exclude each other: a protocol has its own metrics; leave one out.")
+    if protocol is not None:
+        raise UserError(f"--protocol is now a separate command: tamedit peers {runs[0]} {protocol}.")
     shared: dict[str, Any] = {
         "samples": samples,
         "horizon": horizon,
@@ -145,25 +115,18 @@ def evaluate(
         "resamples": resamples,
     }
     if len(runs) == 1:
-        result = score_run(runs[0], data, protocol, device, shared)
+        result = score_run(runs[0], data, device, shared)
         if as_json:
             typer.echo(json.dumps({"run": str(runs[0]), **result.to_dict()}, allow_nan=False))
             return
-        if protocol is not None:
-            show_protocol(result)
-        elif everything:
-            show_all(result)
-        else:
-            show(result)
+        (show_all if everything else show)(result)
     else:
         from tamedit.cli.seeds_table import show_seeds
 
         seeds = seeds_of(runs)
         if not as_json:
             shared["resamples"] = 0  # the table's intervals are those of the seeds
-        combined = over_runs(
-            {str(run): score_run(run, data, protocol, device, shared).to_dict() for run in runs}, seeds
-        )
+        combined = over_runs({str(run): score_run(run, data, device, shared).to_dict() for run in runs}, seeds)
         if as_json:
             typer.echo(json.dumps(combined, allow_nan=False))
             return
@@ -173,18 +136,14 @@ def evaluate(
     typer.echo(NOTE)
 
 
-def score_run(run: Path, data: str | None, protocol: str | None, device: str, shared: dict[str, Any]) -> Any:
+def score_run(run: Path, data: str | None, device: str, shared: dict[str, Any]) -> Any:
     """The scores of one run's model on its test split, or on that of other data."""
     from tamedit.data.loading import load_split
     from tamedit.evaluation.evaluate import evaluate as score_all
-    from tamedit.evaluation.protocols import evaluate_protocol
     from tamedit.runs.folder import load_run
     from tamedit.tasks.model import Model
 
     model = Model.load(run, device)
     config, facts = load_run(run)
-    source = data or config.source
-    _, split = load_split(source, **facts.reading)
-    if protocol is None:
-        return score_all(model, split, **shared)
-    return evaluate_protocol(model, split, protocol, source=source, **shared)
+    _, split = load_split(data or config.source, **facts.reading)
+    return score_all(model, split, **shared)

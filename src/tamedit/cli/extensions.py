@@ -12,7 +12,7 @@ import typer
 from tamedit.errors import UserError
 
 GROUP = "tamedit.commands"
-PAPER = ("reproduce", "theory")  # what `tamedit_paper` adds
+PAPER = ("reproduce", "theory", "peers")  # what `tamedit_paper` adds
 
 
 def add_to(app: typer.Typer) -> None:

@@ -27,11 +27,7 @@ def show_seeds(combined: dict[str, Any], everything: bool) -> None:
             "forecast": f": last {combined.get('forecast_horizon')} steps hidden",
         }
         what = f"{task}{hidden.get(task, '')}, {combined['windows']} test windows"
-        if "protocol" in combined:
-            print_table(
-                f"protocol {combined['protocol']}, {what}", *_rows(methods, {name: name for name in _first(methods)})
-            )
-        elif everything:
+        if everything:
             for unit, name in UNITS.items():
                 scores = {method: own[unit] for method, own in methods.items()}
                 print_table(f"{what}, {name}", *_turned(scores))
@@ -53,10 +49,6 @@ def _turned(scores: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     kept = [name for name in METRICS if any(own[name] is not None for own in scores.values())]
     heads = ["metric", *(LABELS[method].replace(" ", "\n", 1) for method in scores)]
     return heads, [[name, *(spread(name, own[name]) for own in scores.values())] for name in kept]
-
-
-def _first(methods: dict[str, Any]) -> list[str]:
-    return list(next(iter(methods.values())))
 
 
 def spread(name: str, value: dict[str, Any] | None) -> str:

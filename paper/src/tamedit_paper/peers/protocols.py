@@ -26,10 +26,10 @@ from tamedit.evaluation.cell_statistics import cell_statistics, hidden_cells
 from tamedit.evaluation.evaluate import MOST_WINDOWS, NOTE, RESAMPLES
 from tamedit.evaluation.intervals import bootstrap_interval
 from tamedit.evaluation.metrics import METRICS, Metric, measure
-from tamedit.evaluation.published import published
 from tamedit.evaluation.trial import Trial, check_samples, forecast_horizon
 from tamedit.streams import example_keys, uniforms
 from tamedit.tasks.model import Model
+from tamedit_paper.peers.published import published
 
 
 @dataclass(frozen=True)
