@@ -29,7 +29,7 @@ def diagnose(
         bool,
         typer.Option("--public", help="A fact: the run's data is public or simulated.", rich_help_panel=PUBLIC),
     ] = False,
-    not_public_anyway: Annotated[
+    anyway: Annotated[
         bool,
         typer.Option(
             "--not-public-anyway", help="Measure private data without noise: no guarantee.", rich_help_panel=PUBLIC
@@ -41,14 +41,14 @@ def diagnose(
     """Show gradient tails, clipping, losses and step times of runs side by side. Nothing of it is private."""
     if theory:
         raise UserError(f"--theory is a command of its own now: tamedit theory {runs[0]}.")
-    if (public or not_public_anyway) and not bounds:
+    if (public or anyway) and not bounds:
         raise UserError("--public and --not-public-anyway belong to --bounds; add --bounds, or leave them out.")
     if bounds:
         if len(runs) > 1:
             raise UserError(f"--bounds measures one run and {len(runs)} were named; name one.")
         if out is not None or baseline is not None:
             raise UserError("--out and --baseline belong to the comparison of runs; leave them out with --bounds.")
-        measure(runs[0], public, not_public_anyway, as_json)
+        measure(runs[0], public, anyway, as_json)
         return
     from tamedit.diagnostics.compare import compare
     from tamedit.diagnostics.gradient_record import read_records
@@ -122,6 +122,5 @@ def show(found: dict[str, Any]) -> None:
     ]
     heads = ["run", "arm", "mean", "p50", "p90", "mean / Non-DP", "p50 / Non-DP"]
     print_table("seconds a step", heads, times, words=(0, 1))
-    for note in found["notes"]:
-        typer.echo(f"note: {note}")
+    options.say_notes(found["notes"], as_json=False)
     typer.echo(found["statement"])

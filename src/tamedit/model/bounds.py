@@ -12,14 +12,15 @@ constant with matching slopes over a band of 2ε is the parabola above: its thir
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import torch
 from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict, PositiveFloat
 from torch import Tensor
 
-Operator = Literal["tanh", "hard_clamp", "soft_clamp_band", "clamp_ste", "none"]
+from tamedit.choices import Operator
+
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
 BAND = 0.1  # ε as a share of M
 

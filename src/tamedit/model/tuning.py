@@ -10,11 +10,10 @@ gradient is clipped to C whatever d is. Fewer trained parameters mean less noise
 After training a low-rank correction is folded into its layer, W ← W + U D, so that a model is a plain network again.
 """
 
-from typing import Literal
-
 from torch import Tensor, nn
 
-Tuning = Literal["all", "modulation", "low_rank"]
+from tamedit.choices import Tuning
+
 MODULATION = ("adaln", "final_adaln", "output")  # the first or third part of a parameter's name
 BASE, DOWN, UP = "base", "down", "up"
 

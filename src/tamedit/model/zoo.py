@@ -1,9 +1,8 @@
 """Named sizes, tightness presets, and the configuration that builds a network."""
 
-from typing import Literal, get_args
-
 from pydantic import BaseModel, ConfigDict, PositiveInt, model_validator
 
+from tamedit.choices import Tightness
 from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds, Operator
 
@@ -15,7 +14,6 @@ SIZES: dict[str, dict[str, int]] = {
     "paper": {"depth": 8, "width": 256, "heads": 8},
 }
 
-Tightness = Literal["loose", "medium", "tight", "too_tight", "off"]
 TIGHTNESS: dict[str, float] = {"loose": 1.00, "medium": 0.90, "tight": 0.75, "too_tight": 0.50}
 
 
@@ -52,10 +50,6 @@ class NetworkConfig(BaseModel):
         return self.bounds if len(self.bounds) > 1 else self.bounds * (self.depth + 1)
 
 
-def tightened(reference: Bounds, tightness: str) -> Bounds:
+def tightened(reference: Bounds, tightness: Tightness) -> Bounds:
     """The bounds of a preset: the reference magnitudes (C₀, Γ₀, B₀, A₀) times 1.00, 0.90, 0.75 or 0.50; none for `off`."""
-    if tightness == "off":
-        return Bounds()
-    if tightness not in TIGHTNESS:
-        raise UserError(f"bounds={tightness!r} is not a preset; choose one of {', '.join(get_args(Tightness))}.")
-    return reference.scaled(TIGHTNESS[tightness])
+    return Bounds() if tightness == "off" else reference.scaled(TIGHTNESS[tightness])

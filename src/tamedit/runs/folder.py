@@ -92,11 +92,11 @@ def _spent(folder: Path) -> bool:
 def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> None:
     """Make the folder this run's own, or say in one sentence why it cannot be."""
     if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file; name a folder with --out.")
+        raise UserError(f"{folder} is a file; name a folder with `out`.")
     if (folder / RUN).exists():
         if not resume:
             raise UserError(
-                f"{folder} holds a run already; continue it with --resume, or name another folder with --out."
+                f"{folder} holds a run already; continue it with resume=True, or name another folder with `out`."
             )
         before_config, before_facts = load_run(folder)
         before = before_config.model_dump(mode="json") | before_facts.model_dump(mode="json")
@@ -105,17 +105,17 @@ def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> No
         if changed == ["data"]:
             raise UserError(
                 f"The data is not what {folder} was begun with ({before['data']}, now {now['data']}); restore it, or use another "
-                "--out."
+                "`out`."
             )
         if changed:
             raise UserError(
-                f"{folder} was begun with another {', '.join(changed)}; repeat its options to resume it, or use another --out."
+                f"{folder} was begun with another {', '.join(changed)}; repeat its choices to resume it, or use another `out`."
             )
         return
     left = [name for name in (CHECKPOINT, SCALING, BOUNDS) if (folder / name).exists()]
     if left:
         raise UserError(
-            f"{folder} holds {left[0]} but no {RUN}, so nobody knows what it came from; name another folder with --out."
+            f"{folder} holds {left[0]} but no {RUN}, so nobody knows what it came from; name another folder with `out`."
         )
     if resume:
         check_resumable(folder)
@@ -126,7 +126,7 @@ def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> No
 def check_resumable(folder: Path) -> None:
     """One sentence if there is nothing to continue."""
     if not (folder / RUN).exists():
-        raise UserError(f"{folder} holds no run to resume; leave out --resume, or name the folder of one with --out.")
+        raise UserError(f"{folder} holds no run to resume; leave out `resume`, or name the folder of one with `out`.")
 
 
 def load_run(folder: Path) -> tuple[RunConfig, DataFacts]:

@@ -5,10 +5,10 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, PositiveInt
 
+from tamedit.choices import Anchor
 from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds
 from tamedit.model.tuning import Tuning
-from tamedit.windows.anchor import Anchor
 
 Origin = Literal["public", "said to be public", "not public"]  # of data that came before a guarantee
 ORIGINS: tuple[Origin, ...] = get_args(Origin)  # the least public last
@@ -20,7 +20,7 @@ CLAIMED: dict[Origin, str] = {
 
 
 class Reference(BaseModel):
-    """(C₀, Γ₀, B₀, A₀) as `tamedit diagnose --bounds` measured them, and on what."""
+    """(C₀, Γ₀, B₀, A₀) as `tamedit diagnose` measured them, and on what."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -41,16 +41,17 @@ class Reference(BaseModel):
                 raise ValueError("a magnitude is missing")
         except (OSError, ValueError) as error:
             raise UserError(
-                f"--reference {path} cannot be read; make it with: tamedit diagnose RUN --bounds"
+                f"reference={str(path)!r} cannot be read; make it with `tamedit diagnose` and `bounds`."
             ) from error
         if found.anchor != anchor:
             raise UserError(
-                f"--reference {path} was measured with --anchor {found.anchor} and this run has --anchor {anchor}; measure anew."
+                f"reference={str(path)!r} was measured with anchor={found.anchor!r} and this run has anchor={anchor!r}; "
+                "measure anew."
             )
         if private and found.origin == "not public":
             raise UserError(
-                f"--reference {path} was measured without noise on data that is not public, so no guarantee would cover what "
-                "it reveals; measure on public or simulated data, or train without privacy."
+                f"reference={str(path)!r} was measured without noise on data that is not public, so no guarantee would cover "
+                "what it reveals; measure on public or simulated data, or train without privacy."
             )
         return found
 
@@ -59,7 +60,7 @@ class Reference(BaseModel):
         if len(self.blocks) != depth + 1:
             raise UserError(
                 f"The reference has magnitudes of {max(len(self.blocks) - 1, 0)} blocks and the network {depth}; measure a run "
-                "of the same size, or leave out --by-block."
+                "of the same size, or leave out `by_block`."
             )
         return self.blocks
 

@@ -5,34 +5,33 @@ v-prediction. `anchor="none"`, the paper's: z-scores of the training split, ε-p
 (seconds), `laptop` (minutes on two cores), `paper` (the published settings).
 """
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
 
+from tamedit.choices import Anchor, Operator, Scale, Size, Tightness
 from tamedit.data.series import Series
 from tamedit.data.sources import SOURCES, Source
 from tamedit.diffusion.process import Process
-from tamedit.errors import UserError
-from tamedit.model.bounds import OPERATORS, Bounds, Operator
-from tamedit.model.zoo import SIZES, TIGHTNESS, NetworkConfig, Tightness, tightened
+from tamedit.model.bounds import Bounds
+from tamedit.model.zoo import SIZES, TIGHTNESS, NetworkConfig, tightened
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.config import TrainingConfig
 from tamedit.runs.provenance import Measured, Reference, Start
-from tamedit.windows.anchor import Anchor
+from tamedit.runs.request import SHORTEST
 from tamedit.windows.examples import ExampleConfig
 from tamedit.windows.masks import MaskConfig
 
-Scale = Literal["smoke", "laptop", "paper"]
-
 # (C₀, Γ₀, B₀, A₀). "seasonal": p99 of ‖c‖, |γ|, |β|, |α| in unbounded training without noise on 50 simulated meters, size small
-# (`python benchmarks/reference_magnitudes.py --steps 600`). "none", the paper's form: the best share of such a p99 under the
+# (benchmarks/reference_magnitudes.py, 600 steps). "none", the paper's form: the best share of such a p99 under the
 # paper's noise on the simulator, divided by the 0.9 of the preset medium (`tamedit reproduce reference`).
 REFERENCE: dict[str, Bounds] = {
     "seasonal": Bounds(condition=7.9, scale=2.1, shift=0.72, gate=1.8),
     "none": Bounds(condition=5.3, scale=0.92, shift=0.39, gate=0.69),
 }
 
-SHORTEST, LONGEST = 8, 512  # rows of a window, unless the user says more
+LONGEST = 512  # rows of a window, unless the user says more
+SIZE_OF: dict[Scale, Size] = {"smoke": "tiny", "laptop": "small", "paper": "paper"}
 PAPER_MASKS = MaskConfig(weights={"random": 1.0, "block": 1.0, "stride": 1.0})
 
 
@@ -84,17 +83,6 @@ def _training(
     return TrainingConfig(**chosen)
 
 
-def check_choices(scale: str, anchor: str, operator: str) -> None:
-    """One sentence about a word that names nothing."""
-    for name, value, known in (
-        ("scale", scale, get_args(Scale)),
-        ("anchor", anchor, get_args(Anchor)),
-        ("operator", operator, OPERATORS),
-    ):
-        if value not in known:
-            raise UserError(f"{name}={value!r} is unknown; choose {', '.join(known)}.")
-
-
 def make_config(
     series: Series,
     source: str,
@@ -107,7 +95,7 @@ def make_config(
     seed: int = 0,
     window: int | None = None,
     stride: int | None = None,
-    size: str | None = None,
+    size: Size | None = None,
     period: int | None = None,
     privacy: Privacy | None = None,
     batch_size: int | None = None,
@@ -123,20 +111,13 @@ def make_config(
     training begins from (`runs.start`), whose size the network then has. With `private_bounds` the magnitudes are measured on
     the private data with that model, at the expense of the budget (`training.private.released_bounds`).
     """
-    check_choices(scale, anchor, operator)
-    check_beginning(start is not None, size, bounds, privacy, private_bounds)
     known = SOURCES.get(source)
     season = series.period if period is None else period
-    if window is not None and window < SHORTEST:
-        raise UserError(f"window={window} is too short; give at least {SHORTEST} rows.")
     usual = known.window if known else default_window(series, season)
     length = usual if window is None else window
     paper_form = anchor == "none"
-    size = size or {"smoke": "tiny", "laptop": "small", "paper": "paper"}[scale]
-    if size not in SIZES:
-        raise UserError(f"size={size!r} is unknown; choose one of {', '.join(SIZES)}.")
     training = _training(scale, steps, batch_size, paper_form, private=privacy is not None)
-    sizes = SIZES[size] if start is None else start.sizes
+    sizes = SIZES[size or SIZE_OF[scale]] if start is None else start.sizes
     limits = _limits(reference or REFERENCE[anchor], bounds, sizes["depth"], by_block)
     calendar = not (paper_form and len(series.targets) > 1)
     return RunConfig(
@@ -168,28 +149,9 @@ def make_config(
     )
 
 
-def check_beginning(
-    begins: bool, size: str | None, bounds: Tightness, privacy: Privacy | None, private_bounds: bool
-) -> None:
-    """What contradicts a run's beginning; asked before a public model is trained for it, which takes minutes."""
-    if size is not None and begins:
-        raise UserError(
-            f"size={size} and an initial model exclude each other: the model's own size stays; leave one out."
-        )
-    if private_bounds and (privacy is None or not begins or bounds == "off"):
-        raise UserError(
-            "--private-bounds measures private data with a model to begin from and sets the bounds of a preset: it needs "
-            "--epsilon, --init and --bounds other than off."
-        )
-
-
 def _limits(reference: Bounds | Reference, tightness: Tightness, depth: int, by_block: bool) -> tuple[Bounds, ...]:
     """The bounds of a preset: one for all blocks, or one a block and one for the end."""
-    if by_block:
-        if not isinstance(reference, Reference):
-            raise UserError(
-                "--by-block needs --reference FILE with magnitudes of every block, from `tamedit diagnose RUN --bounds`."
-            )
+    if by_block and isinstance(reference, Reference):
         return tuple(tightened(own, tightness) for own in reference.by_block(depth))
     return (tightened(reference.magnitudes if isinstance(reference, Reference) else reference, tightness),)
 
@@ -197,7 +159,7 @@ def _limits(reference: Bounds | Reference, tightness: Tightness, depth: int, by_
 def default_window(series: Series, period: int) -> int:
     """Seven seasons (a week of hours), or two of a fine rhythm; less if the validation part of a short series asks for it.
 
-    At most LONGEST rows: attention costs the square of a window's length. For a longer rhythm resample, or say --window.
+    At most LONGEST rows: attention costs the square of a window's length. For a longer rhythm resample, or give `window`.
     """
     wanted = min(7 * period if period <= 24 else 2 * period, LONGEST)
     longest = int(series.lengths.max(initial=0))

@@ -43,8 +43,8 @@ def load_initial_run(
     origin = origin_of(config, said=public)
     if private and origin == "not public":
         raise UserError(
-            f"--init {run} was trained on {config.source}, which is not known to be public, so no guarantee would cover what "
-            "its weights reveal; say --init-is-public if that data is public or simulated."
+            f"init={str(run)!r} was trained on {config.source}, which is not known to be public, so no guarantee would cover "
+            "what its weights reveal; say public=True if that data is public or simulated."
         )
     weights = {name: value.detach().clone() for name, value in network.named_parameters()}
     digest = blake2b(digest_size=8)
@@ -71,5 +71,5 @@ def check_fits(initial: Initial, targets: int, covariates: int, anchor: str, pre
         if found != wanted:
             raise UserError(
                 f"The initial model has {what}: {found}, and this run has {wanted}; begin from a model that was trained on data "
-                "of the same form, with the same --anchor."
+                "of the same form, with the same `anchor`."
             )

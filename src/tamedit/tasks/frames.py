@@ -108,8 +108,7 @@ def _future_covariates(series: Series, horizon: int, future: Future | None) -> n
     given = None if future is None else _future_table(series, future)
     if given is None or not set(names) <= set(given.frame.columns):
         raise UserError(
-            f"The model knows the covariates {', '.join(names)}; give their next {horizon} rows as a table "
-            "(future=…, or --future FILE on the command line)."
+            f"The model knows the covariates {', '.join(names)}; give their next {horizon} rows as a table (future=…)."
         )
     clock = _stamps_of(series, given)
     frame = given.frame
@@ -170,7 +169,7 @@ def _stamps_of(series: Series, future: Table) -> pd.DatetimeIndex | None:
     if zone is None and given.tz is not None and written:
         raise UserError(
             f"The stamps of {future.where} have an offset from UTC and those of the series have none; write both in one way, or "
-            "read the series with timezone= (--timezone)."
+            "read the series with timezone=."
         )
     if zone is None:
         return given.tz_localize(None)

@@ -8,7 +8,7 @@ fake   = model.generate(count=500)            synthetic windows
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from tamedit.data.calendar import calendar, network_covariates, without_calendar
+from tamedit.data.loading import Data
 from tamedit.data.series import Series, read
 from tamedit.diffusion.sample import SamplerConfig, sample
 from tamedit.errors import UserError
@@ -25,8 +26,6 @@ from tamedit.tasks import frames
 from tamedit.tasks.stitch import Line, fill
 from tamedit.training.device import choose_device
 from tamedit.windows.examples import build_context, pad_context
-
-Data: TypeAlias = str | Path | pd.DataFrame | np.ndarray | Series
 
 
 class Model:
@@ -121,8 +120,8 @@ class Model:
         frames.check_window_names(self.spec.targets)
         if self.scaling.origin == "none":
             raise UserError(
-                "This model has no level and scale to generate in; train it with --typical-level and --typical-scale (public "
-                "facts), or with --lower and --upper (a private estimate)."
+                "This model has no level and scale to generate in; train it with `typical_level` and `typical_scale` (public "
+                "facts), or with `lower` and `upper` (a private estimate)."
             )
         if self.spec.covariates:
             raise UserError(
@@ -178,7 +177,7 @@ class Model:
             raise UserError(
                 f"The data has a row every {series.spoken_step} and the model was trained on one every "
                 f"{pd.Timedelta(seconds=self.spec.frequency_seconds)}; resample it, or name the step with frequency= "
-                "(--frequency) if rows are only absent."
+                "if rows are only absent."
             )
         if 0 < len(set(series.targets) & set(wanted)) < len(wanted):
             raise UserError(

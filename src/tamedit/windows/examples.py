@@ -19,9 +19,10 @@ from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
 from torch import Tensor
 from torch.nn import functional as F
 
+from tamedit.choices import Anchor
 from tamedit.data.scaling import Scaling
 from tamedit.streams import example_keys, uniforms
-from tamedit.windows.anchor import Anchor, free_fill
+from tamedit.windows.anchor import free_fill
 from tamedit.windows.batch import Batch, Context
 from tamedit.windows.cut import Windows
 from tamedit.windows.masks import MaskConfig, draw_masks
