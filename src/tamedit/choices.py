@@ -17,10 +17,16 @@ Operator = Literal["tanh", "hard_clamp", "soft_clamp_band", "clamp_ste", "none"]
 Tuning = Literal["all", "modulation", "low_rank"]
 
 
-class Choices(BaseModel):
-    """Frozen and checked. A misspelt name is an error, and a mistake is one sentence that names the argument and the value."""
+class Frozen(BaseModel):
+    """Settings that are checked when they are made and do not change. A misspelt name is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Choices(Frozen):
+    """What a user chooses: a mistake is one sentence that names the argument and the value."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     @model_validator(mode="wrap")
     @classmethod

@@ -221,7 +221,7 @@ def test_validation_errors_are_one_sentence(
     """Whatever pydantic refuses is said in one sentence too."""
     from tamedit.runs.config import TrainingConfig
 
-    monkeypatch.setattr("tamedit.runs.recipe._training", lambda *arguments, **options: TrainingConfig(ema=2.0))
+    monkeypatch.setattr(TrainingConfig, "of_scale", lambda *arguments, **options: TrainingConfig(ema=2.0))
     file = csv(tmp_path / "meter.csv", meter(300))
     assert "ema=2.0 is not possible" in mistake("train", file, "--out", tmp_path / "run")
 

@@ -16,19 +16,17 @@ from typing import Any, get_args
 
 import torch
 from jaxtyping import Float
-from pydantic import BaseModel, ConfigDict, PositiveFloat
+from pydantic import PositiveFloat
 from torch import Tensor
 
-from tamedit.choices import Operator
+from tamedit.choices import Frozen, Operator
 
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
 BAND = 0.1  # ε as a share of M
 
 
-class Bounds(BaseModel):
+class Bounds(Frozen):
     """(c_max, γ_max, β_max, α_max) of one block; None leaves a quantity free. `Bounds()` is the vanilla arm."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     condition: PositiveFloat | None = None  # c_max
     scale: PositiveFloat | None = None  # γ_max

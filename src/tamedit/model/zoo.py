@@ -1,8 +1,8 @@
 """Named sizes, tightness presets, and the configuration that builds a network."""
 
-from pydantic import BaseModel, ConfigDict, PositiveInt, model_validator
+from pydantic import PositiveInt, model_validator
 
-from tamedit.choices import Tightness
+from tamedit.choices import Frozen, Tightness
 from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds, Operator
 
@@ -17,10 +17,8 @@ SIZES: dict[str, dict[str, int]] = {
 TIGHTNESS: dict[str, float] = {"loose": 1.00, "medium": 0.90, "tight": 0.75, "too_tight": 0.50}
 
 
-class NetworkConfig(BaseModel):
+class NetworkConfig(Frozen):
     """Everything that decides the shape of a network. `bounds`: one for all blocks, or one a block and one for the end."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     target_channels: PositiveInt
     covariate_channels: int = 0

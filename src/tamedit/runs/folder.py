@@ -19,8 +19,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import Field, field_validator
 
+from tamedit.choices import Frozen
 from tamedit.data.series import Series, read
 from tamedit.errors import UserError
 from tamedit.files import unreadable, write_text
@@ -34,12 +35,10 @@ NOT_PRIVATE = "not-private"  # the folder of what must not leave with a model
 BEGUN = (RUN, READING, LEDGER)  # what a run writes before its first step
 
 
-class DataFacts(BaseModel):
+class DataFacts(Frozen):
     """What the user said about the data: how to read it, and what is publicly known of it (one number a target)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    reading: dict[str, Any] = {}  # arguments of `tamedit.read`
+    reading: dict[str, Any] = Field(default={})  # arguments of `tamedit.read`
     non_negative: bool = False  # readings below 0 cannot be
     typical_level: tuple[float, ...] | None = None
     typical_scale: tuple[float, ...] | None = None

@@ -12,9 +12,7 @@ optimiser, larger batches on the noise.
 
 import math
 
-from pydantic import BaseModel, ConfigDict
-
-from tamedit.choices import Scale, Size, Tightness
+from tamedit.choices import Frozen, Scale, Size, Tightness
 from tamedit.errors import UserError
 from tamedit.model.zoo import SIZES, NetworkConfig
 from tamedit.privacy.plan import calibrate
@@ -37,10 +35,8 @@ CORES = 2
 MOST_EXAMPLES = 10**12
 
 
-class Proposal(BaseModel):
+class Proposal(Frozen):
     """What to train, and why. Every number follows from public facts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     size: Size
     batch_size: int

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, PositiveInt
+from pydantic import PositiveInt
 
-from tamedit.choices import Anchor
+from tamedit.choices import Anchor, Frozen
 from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds
 from tamedit.model.tuning import Tuning
@@ -19,10 +19,8 @@ CLAIMED: dict[Origin, str] = {
 }
 
 
-class Reference(BaseModel):
+class Reference(Frozen):
     """(C₀, Γ₀, B₀, A₀) as `tamedit diagnose` measured them, and on what."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     magnitudes: Bounds
     anchor: Anchor
@@ -65,10 +63,8 @@ class Reference(BaseModel):
         return self.blocks
 
 
-class Start(BaseModel):
+class Start(Frozen):
     """What the initial weights are, and which parameters move on from there. Kept with the run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str  # what they were trained on
     origin: Origin
@@ -83,10 +79,8 @@ class Start(BaseModel):
         return f"the data of the model that training began from ({self.source}), which {CLAIMED[self.origin]}"
 
 
-class Measured(BaseModel):
+class Measured(Frozen):
     """Where the reference magnitudes of the bounds were measured, if they are not the built-in ones. Kept with the run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str
     origin: Origin

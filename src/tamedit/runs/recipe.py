@@ -5,11 +5,11 @@ v-prediction. `anchor="none"`, the paper's: z-scores of the training split, ε-p
 (seconds), `laptop` (minutes on two cores), `paper` (the published settings).
 """
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
+from pydantic import PositiveFloat, PositiveInt
 
-from tamedit.choices import Anchor, Operator, Scale, Size, Tightness
+from tamedit.choices import Anchor, Frozen, Operator, Scale, Size, Tightness
 from tamedit.data.series import Series
 from tamedit.data.sources import SOURCES, Source
 from tamedit.diffusion.process import Process
@@ -35,10 +35,8 @@ SIZE_OF: dict[Scale, Size] = {"smoke": "tiny", "laptop": "small", "paper": "pape
 PAPER_MASKS = MaskConfig(weights={"random": 1.0, "block": 1.0, "stride": 1.0})
 
 
-class RunConfig(BaseModel):
+class RunConfig(Frozen):
     """Everything that decides a run; written to `run.json`, compared on resume."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str
     seed: int = 0
@@ -58,29 +56,6 @@ class RunConfig(BaseModel):
     start: Start | None = None  # None: at random
     reference: Measured | None = None  # None: the built-in magnitudes
     private_bounds: PositiveFloat | None = None  # the preset's share of magnitudes that are released with noise
-
-
-def _training(
-    scale: Scale, steps: int | None, batch_size: int | None, paper_form: bool, private: bool
-) -> TrainingConfig:
-    """The optimiser of a scale."""
-    if scale == "smoke":
-        chosen: dict[str, Any] = {"steps": 60, "batch_size": 16, "warmup": 10, "validate_every": 30, "ema": 0.9}
-    elif scale == "laptop":
-        chosen = {"steps": 1500, "batch_size": 64, "warmup": 200, "validate_every": 250, "decay": "cosine"}
-        if private:
-            chosen |= {"steps": 400, "batch_size": 128, "warmup": 20, "ema": 0.98, "learning_rate": 1e-3}
-        elif not paper_form:
-            chosen |= {"learning_rate": 1e-3, "select": "best"}
-    else:
-        chosen = {}
-    if batch_size is not None:
-        chosen["batch_size"] = batch_size
-    if steps is not None:
-        chosen["steps"] = steps
-        if scale != "paper":
-            chosen["warmup"] = min(chosen["warmup"], max(steps // 10, 1))
-    return TrainingConfig(**chosen)
 
 
 def make_config(
@@ -116,7 +91,7 @@ def make_config(
     usual = known.window if known else default_window(series, season)
     length = usual if window is None else window
     paper_form = anchor == "none"
-    training = _training(scale, steps, batch_size, paper_form, private=privacy is not None)
+    training = TrainingConfig.of_scale(scale, steps, batch_size, paper_form, private=privacy is not None)
     sizes = SIZES[size or SIZE_OF[scale]] if start is None else start.sizes
     limits = _limits(reference or REFERENCE[anchor], bounds, sizes["depth"], by_block)
     calendar = not (paper_form and len(series.targets) > 1)
