@@ -1,4 +1,7 @@
-"""What a user can get wrong, said in one sentence: what, where, what to do."""
+"""What a user can get wrong, said in one sentence: what, where, what to do.
+
+Sentences speak of arguments: window=200, or `window` in backquotes. The command line alone turns them into flags.
+"""
 
 from typing import Any
 
@@ -14,5 +17,12 @@ class UserError(Exception):
 def first_complaint(error: Any) -> str:
     """pydantic's list of complaints as one sentence about the first."""
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"]) or error.title
-    return f"{where}={first['input']!r} is not possible: {first['msg']}; choose another value."
+    where = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "literal_error":
+        return f"{where}={first['input']!r} is unknown; choose {first['ctx']['expected'].replace(chr(39), '')}."
+    if first["type"] == "extra_forbidden":
+        return f"{where}={first['input']!r} is unknown; leave it out."
+    message = first["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+    if not where:
+        return f"{error.title}: {message}."
+    return f"{where}={first['input']!r} is not possible: {message}."

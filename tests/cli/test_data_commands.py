@@ -56,7 +56,7 @@ def test_describe_options(tmp_path: Path) -> None:
     path = tmp_path / "meter.csv"
     path.write_text("when;load;holiday\n2024-01-01 00:00;1,5;0\n2024-01-01 01:00;;1\n2024-01-01 03:00;2,5;1\n")
     options = ("--time", "when", "--targets", "load", "--covariates", "holiday", "--timezone", "Europe/Paris")
-    assert "--missing-covariates" in mistake("describe", path, *options, "--frequency", "1h")
+    assert "missing_covariates='hold'" in mistake("describe", path, *options, "--frequency", "1h")
     facts = json.loads(
         printed("describe", path, *options, "--frequency", "1h", "--missing-covariates", "hold", "--json")
     )

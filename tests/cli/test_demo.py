@@ -20,7 +20,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo_steps, "HOMES", {"smoke": 4})
-    monkeypatch.setattr(demo_steps, "STEPS", {"smoke": 2})
+    monkeypatch.setattr(demo_steps, "LENGTH", {"smoke": {"steps": 2}})
     monkeypatch.setattr("tamedit.diffusion.sample.SamplerConfig", lambda: SamplerConfig(steps=2))
 
 

@@ -192,7 +192,7 @@ def test_a_file_that_is_no_reference_is_refused(
         options = ("--out", tmp_path / "run", "--reference", tmp_path / name)
         code, _, err = ask(monkeypatch, capsys, "train", runs / "meter.csv", *options)
         assert code == 2
-        assert "diagnose RUN --bounds" in err
+        assert "with `tamedit diagnose` and --bounds" in err
 
 
 def number(tree: object, *keys: str) -> float:

@@ -38,7 +38,7 @@ def test_simulated_homes_come_first(run: Run, homes: Path, tmp_path: Path) -> No
     out = tmp_path / "run"
     code, said, err = run("train", homes, "--out", out, "--init", "simulated", *SHORT)
     assert code == 0, err
-    assert "first: a model of simulated homes" in err
+    assert "first: a model of simulated homes" in said
     assert "the model that training began from (simulated fleet), which is public" in said
     begun, made = (json.loads((folder / "model.json").read_text()) for folder in (out / "public", out))
     assert made["network"]["width"] == begun["network"]["width"] == 16
@@ -53,7 +53,7 @@ def test_simulated_homes_come_first(run: Run, homes: Path, tmp_path: Path) -> No
 def test_simulated_homes_come_first_in_python(homes: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     privacy = tame.Privacy(epsilon=8, unit="week", test_only=True)
-    chosen = {"scale": "smoke", "steps": 2, "batch_size": 4, "privacy": privacy, "init": "simulated", "folder": folder}
+    chosen = {"scale": "smoke", "steps": 2, "batch_size": 4, "privacy": privacy, "init": "simulated", "out": folder}
     model = tame.fit(homes, **chosen)
     assert "the model that training began from (simulated fleet), which is public" in str(model.privacy)
     assert (folder / "public" / "model.safetensors").exists()
@@ -80,7 +80,7 @@ def test_private_bounds_need_a_model_to_begin_from(run: Run, homes: Path, smoke_
     code, _, err = run("train", homes, "--out", out, "--private-bounds", "--window", 48, *SHORT)
     assert code == 2
     assert "needs --epsilon, --init and --bounds other than off" in err
-    begins = ("--init", smoke_run, "--init-is-public", "--window", 48, "--private-bounds")
+    begins = ("--init", smoke_run, "--public", "--window", 48, "--private-bounds")
     code, _, err = run("train", homes, "--out", out, *begins, *SHORT)
     assert code == 2
     assert "mostly noise" in err
@@ -91,9 +91,9 @@ def test_a_run_that_is_not_public_is_refused(run: Run, homes: Path, smoke_run: P
     out = tmp_path / "run"
     code, _, err = run("train", homes, "--out", out, "--init", smoke_run, "--window", 48, *SHORT)
     assert code == 2
-    assert "--init-is-public" in err
+    assert "--public" in err
     assert not out.exists()
-    code, said, err = run("train", homes, "--out", out, "--init", smoke_run, "--window", 48, "--init-is-public", *SHORT)
+    code, said, err = run("train", homes, "--out", out, "--init", smoke_run, "--window", 48, "--public", *SHORT)
     assert code == 0, err
     assert "which the user says is public or simulated" in said
     code, _, err = run("train", homes, "--out", tmp_path / "other", "--init", tmp_path / "nowhere", *SHORT)

@@ -29,7 +29,7 @@ def test_the_next_command_trains_what_was_proposed(run: Run, tmp_path: Path, smo
     said = run("plan", fleet, *asked).out.splitlines()[-1]
     arguments = said.partition("tamedit ")[2].replace("runs/private", str(tmp_path / "run")).split()
     assert arguments[arguments.index("--minutes") + 1] == "0.1"
-    code, _, err = run(*arguments, "--init-is-public", "--test-only")
+    code, _, err = run(*arguments, "--public", "--test-only")
     assert code == 0, err
     made = json.loads((tmp_path / "run" / "run.json").read_text())
     for name in ("steps", "batch_size", "learning_rate"):
@@ -61,10 +61,15 @@ def test_a_file_is_counted(run: Run, tmp_path: Path) -> None:
         ([], "Give either a data source or --units"),
         (["household", "--units", 10], "Give either a data source or --units"),
         (["--units", 1], "at least 2"),
-        (["--units", 100, "--epsilon", -1], "must be positive"),
-        (["--units", 100, "--unit", "street"], "unit"),
-        (["--units", 100, "--epsilon", 1e-300], "epsilon: Input should be greater than or equal to 0.0001"),
-        (["--units", 100, "--delta", 1e-300], "delta: Input should be greater than or equal to 0.000000000001"),
+        (["--units", 100, "--epsilon", -1], "--epsilon -1.0 is not possible: it should be"),
+        (
+            ["--units", 100, "--epsilon", 1e-300],
+            "--epsilon 1e-300 is not possible: it should be greater than or equal to 0.0001",
+        ),
+        (
+            ["--units", 100, "--delta", 1e-300],
+            "--delta 1e-300 is not possible: it should be greater than",
+        ),
         (["--units", 100000000000000000000], "units are too many"),
         (["--units", 100, "--init", "nope"], "--init nope contains no trained model"),
     ],

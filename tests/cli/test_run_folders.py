@@ -84,7 +84,7 @@ def test_data_that_was_moved_is_named(
 
 
 def test_a_table_in_memory_is_not_looked_for(mistake: Callable[..., str], tmp_path: Path) -> None:
-    tame.fit(meter(400), scale="smoke", steps=1, window=24, folder=tmp_path / "run")
+    tame.fit(meter(400), scale="smoke", steps=1, window=24, out=tmp_path / "run")
     assert "fitted on a table in memory" in mistake("evaluate", tmp_path / "run")
 
 
@@ -92,7 +92,7 @@ def test_options_without_effect(mistake: Callable[..., str], smoke_run: Path, tm
     file = csv(tmp_path / "meter.csv", meter(900))
     train = ("train", file, "--out", tmp_path / "run", *SMOKE)
     with untouched(tmp_path):
-        assert "--tune low_rank" in mistake(*train, "--init", smoke_run, "--rank", 8)
+        assert "--tuning low_rank" in mistake(*train, "--init", smoke_run, "--rank", 8)
         assert "--bounds off bounds nothing" in mistake(*train, "--bounds", "off", "--operator", "hard_clamp")
         assert "--units reads none" in mistake("plan", "--units", 100, "--time", "when")
         forecast = ("forecast", smoke_run, file, "--horizon", 2, "--out", tmp_path / "ahead.csv")

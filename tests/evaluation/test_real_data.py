@@ -17,7 +17,7 @@ FAST = SamplerConfig(steps=2)
 @pytest.mark.usefixtures("data_folder")
 @pytest.mark.parametrize("name", ["etth1", "household"])
 def test_train_evaluate_and_fill(name: str, tmp_path: Path) -> None:
-    model = tame.fit(name, scale="smoke", steps=2, folder=tmp_path / "run")
+    model = tame.fit(name, scale="smoke", steps=2, out=tmp_path / "run")
     series, split = load_split(name)
     result = evaluate(model, split, samples=4, windows=6, sampler=FAST)
     json.dumps(result.to_dict(), allow_nan=False)

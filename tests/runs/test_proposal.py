@@ -83,7 +83,7 @@ def test_bounds_of_every_block_keep_the_size_that_they_were_made_for() -> None:
 def test_too_little_is_refused() -> None:
     with pytest.raises(UserError, match="at least 2"):
         propose(1, 8.0)
-    with pytest.raises(UserError, match="allow more with --minutes"):
+    with pytest.raises(UserError, match="allow more with `minutes`"):
         propose(1000, 8.0, minutes=1e-4)
 
 

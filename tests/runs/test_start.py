@@ -11,6 +11,7 @@ from tamedit.errors import UserError
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.artifact import load_model
 from tamedit.runs.recipe import make_config
+from tamedit.runs.request import TrainRequest
 from tamedit.runs.start import load_initial_run, origin_of
 from tamedit.training.loop import Trainer
 from tamedit.training.public import load_public
@@ -98,7 +99,7 @@ def test_a_resumed_run_is_the_same(smoke_run: Path, tmp_path: Path, monkeypatch:
 
 
 def test_a_beginning_that_is_not_public_is_refused(smoke_run: Path) -> None:
-    with pytest.raises(UserError, match="--init-is-public"):
+    with pytest.raises(UserError, match="public=True"):
         load_initial_run(smoke_run, private=True)
     assert load_initial_run(smoke_run, private=False).start.origin == "not public"
 
@@ -114,7 +115,7 @@ def test_a_chain_keeps_its_weakest_link(smoke_run: Path, tmp_path: Path) -> None
     initial = load_initial_run(smoke_run, private=False)
     config = make_config(SERIES, "fleet", scale="smoke", steps=1, window=48, start=initial.start)
     train(split_by_time(SERIES), config, tmp_path / "run", initial=initial)
-    with pytest.raises(UserError, match="--init-is-public"):
+    with pytest.raises(UserError, match="public=True"):
         load_initial_run(tmp_path / "run", public=True, private=True)
 
 
@@ -138,9 +139,9 @@ def test_another_form_is_refused(smoke_run: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="anchor: seasonal, but this run has none"):
         train(split_by_time(SERIES), config, tmp_path / "run", initial=initial)
     with pytest.raises(UserError, match="exclude each other"):
-        make_config(SERIES, "fleet", size="tiny", start=initial.start)
+        TrainRequest(size="tiny", init=initial)
     plain = make_config(SERIES, "fleet", scale="smoke", steps=1, window=48, start=initial.start)
-    with pytest.raises(UserError, match="name it again with --init"):
+    with pytest.raises(UserError, match="name it again with `init`"):
         train(split_by_time(SERIES), plain, tmp_path / "other")
 
 

@@ -23,10 +23,10 @@ def test_fit_says_what_it_does_not_know(tmp_path: Path) -> None:
         tame.fit(tame.read(frame), scale="smoke", time="time")
     with pytest.raises(UserError, match="say how to read a file"):
         tame.fit("etth1", time="date")
-    tame.fit(frame, scale="smoke", steps=2, window=32, folder=tmp_path / "run")
+    tame.fit(frame, scale="smoke", steps=2, window=32, out=tmp_path / "run")
     with pytest.raises(UserError, match="already contains a run"):
-        tame.fit(frame, scale="smoke", steps=2, window=32, folder=tmp_path / "run")
-    tame.fit(frame, scale="smoke", steps=2, window=32, folder=tmp_path / "run", resume=True)
+        tame.fit(frame, scale="smoke", steps=2, window=32, out=tmp_path / "run")
+    tame.fit(frame, scale="smoke", steps=2, window=32, out=tmp_path / "run", resume=True)
 
 
 @pytest.mark.parametrize(
@@ -34,15 +34,15 @@ def test_fit_says_what_it_does_not_know(tmp_path: Path) -> None:
     [
         ({"batch_size": 0}, "batch_size=0 is not possible"),
         ({"steps": 0}, "steps=0 is not possible"),
-        ({"window": 4}, "window=4 is too short"),
-        ({"window": 0}, "window=0 is too short"),
+        ({"window": 4}, "window=4 is not possible"),
+        ({"window": 0}, "window=0 is not possible"),
         ({"period": 0}, "period=0 is not possible"),
-        ({"anchor": "seasonall"}, "anchor='seasonall' is unknown; choose seasonal, none"),
+        ({"anchor": "seasonall"}, "anchor='seasonall' is unknown; choose seasonal or none"),
         ({"anchor": "seasonall", "init": "simulated"}, "anchor='seasonall' is unknown"),
         ({"operator": "tan"}, "operator='tan' is unknown; choose tanh"),
-        ({"typical_level": 2.0, "typical_scale": 1.0}, "typical_level=2.0 is not possible"),
-        ({"minutes": 5.0}, "only with privacy"),
-        ({"minutes": -1.0, "privacy": Privacy(epsilon=8.0)}, "0.1 or more"),
+        ({"typical_level": "much", "typical_scale": 1.0}, "typical_level='much' is not a list of numbers"),
+        ({"minutes": 5.0}, "`minutes` belongs to private training"),
+        ({"minutes": -1.0, "privacy": Privacy(epsilon=8.0)}, "minutes=-1.0 is not possible"),
     ],
 )
 def test_fit_refuses_impossible_values_in_one_sentence(wrong: dict[str, Any], sentence: str) -> None:
@@ -55,15 +55,15 @@ def test_fewer_minutes_mean_fewer_examples_of_a_private_plan(monkeypatch: pytest
     class Planned(Exception):
         pass
 
-    def examples_of(minutes: float | None) -> int:
+    def examples_of(minutes: float) -> int:
         def stop(split: object, config: RunConfig, *_: object, **__: object) -> None:
             raise Planned(config.training.steps * config.training.batch_size)
 
-        monkeypatch.setattr("tamedit.tasks.fit.train", stop)
+        monkeypatch.setattr("tamedit.training.requested.train", stop)
         with pytest.raises(Planned) as planned:
             tame.fit(
                 simulate(meters=20, hours=1000, seed=0), privacy=Privacy(epsilon=8.0, unit="week"), minutes=minutes
             )
         return planned.value.args[0]
 
-    assert examples_of(0.5) < examples_of(None)
+    assert examples_of(0.5) < examples_of(10.0)

@@ -183,7 +183,7 @@ def test_another_reference_may_be_named(run: Run, aware: Path, tmp_path: Path) -
         (("--input-bound", 0), "--input-bound 0.0 must be a number above 0"),
         (("--input-bound", "nan"), "must be a number above 0"),
         (("--input-bound", "inf"), "must be a number above 0"),
-        (("--reference", "absent.json"), "diagnose RUN --bounds"),
+        (("--reference", "absent.json"), "tamedit diagnose"),
     ],
 )
 def test_mistakes(run: Run, aware: Path, arguments: tuple[object, ...], said: str) -> None:

@@ -96,7 +96,7 @@ def test_csdi_is_the_quantile_form_over_all_masked_cells(two_channels: tuple[Mod
 def test_mistakes(smoke_run: Path) -> None:
     model, split = Model.load(smoke_run, "cpu"), load_split(str(smoke_run.parent / "meter.csv"))[1]
     with pytest.raises(
-        UserError, match="windows of 96, but the model was trained on windows of 48; train it with --window 96"
+        UserError, match="windows of 96, but the model was trained on windows of 48; train it with window=96"
     ):
         evaluate_protocol(model, split, "tslib")
     with pytest.raises(UserError, match="'tsib' is not known; choose one of tslib, csdi"):

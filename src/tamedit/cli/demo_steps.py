@@ -7,6 +7,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,30 +17,28 @@ import typer
 from tamedit.cli.evaluate_command import show
 from tamedit.cli.options import Stopped
 from tamedit.cli.progress import RunProgress
-from tamedit.data.series import Series, read
+from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
-from tamedit.data.split import split_by_time
 from tamedit.errors import UserError
 from tamedit.evaluation.baselines import BASELINES
 from tamedit.evaluation.evaluate import evaluate
 from tamedit.figures.plots import Band, bands, joined
 from tamedit.files import write_text, write_with
 from tamedit.privacy.entries import FILE_NAME as LEDGER
-from tamedit.privacy.settings import Privacy
 from tamedit.runs.artifact import SPECIFICATION, WEIGHTS
-from tamedit.runs.folder import CHECKPOINT, NOT_PRIVATE, READING, RUN, DataFacts
-from tamedit.runs.layout import layout_of
-from tamedit.runs.proposal import recommended
-from tamedit.runs.recipe import make_config
+from tamedit.runs.folder import CHECKPOINT, NOT_PRIVATE, READING, RUN
+from tamedit.runs.request import TrainRequest
 from tamedit.tasks.model import Model
-from tamedit.training.run import train
+from tamedit.training.requested import prepare
 
 HOMES = {"smoke": 12, "laptop": 60}
-STEPS = {"smoke": 60}  # at scale laptop the plan says
-MINUTES = 1.5  # of training at scale laptop, about, on two cores
+LENGTH: dict[str, dict[str, Any]] = {
+    "smoke": {"steps": 60},
+    "laptop": {"minutes": 1.5},
+}  # of training
 WEEKS = 26
 EPSILON, DELTA, UNIT = 8.0, 1e-5, "week"
-AVERAGE_HOME = (0.35,)  # kWh per hour, level and spread: 3.1 MWh per year, a national average and no secret
+AVERAGE_HOME = 0.35  # kWh per hour, level and spread: 3.1 MWh per year, a national average and no secret
 DAY, WEEK = 24, 168
 RESULTS = ("gap_fills.png", "forecasts.png", "homes.csv", "filled.csv", "forecast.csv", "evaluation.json")
 FILES = {*RESULTS, RUN, READING, CHECKPOINT, WEIGHTS, SPECIFICATION, LEDGER, NOT_PRIVATE}
@@ -71,31 +70,27 @@ def run_demo(out: Path, scale: str, seed: int, non_negative: bool = True) -> lis
     write_with(
         table, lambda path: simulate(meters=homes, hours=WEEKS * WEEK, seed=seed).frame().to_csv(path, index=False)
     )
-    series = read(table)
-    split = split_by_time(series)
-
-    privacy = Privacy(epsilon=EPSILON, delta=DELTA, unit=UNIT)
-    config = make_config(
-        series,
-        str(table),
-        scale=scale,  # type: ignore[arg-type]
-        steps=STEPS.get(scale),
+    request = TrainRequest.flat(
+        out=out,
+        scale=scale,
         seed=seed,
-        privacy=privacy,
+        epsilon=EPSILON,
+        delta=DELTA,
+        unit=UNIT,
+        non_negative=non_negative,
+        typical_level=AVERAGE_HOME,
+        typical_scale=AVERAGE_HOME,
+        **LENGTH[scale],
     )
-    layout = layout_of(split.train, config)
-    config = recommended(config, layout, scale, MINUTES)  # type: ignore[arg-type]
+    prepared = prepare(str(table), request)
+    steps, split = prepared.config.training.steps, prepared.split
     typer.echo(
-        f"2/5  Training privately on the first 70 %: at most {config.training.steps} steps, "
-        f"ε = {EPSILON:g} for each week of a home."
+        f"2/5  Training privately on the first 70 %: at most {steps} steps, ε = {EPSILON:g} for each week of a home."
     )
-    facts = DataFacts(non_negative=non_negative, typical_level=AVERAGE_HOME, typical_scale=AVERAGE_HOME)
     with RunProgress() as progress:
-        outcome = train(split, config, out, facts=facts, progress=progress, layout=layout)
+        outcome = prepared.train(progress=progress)
     if not outcome.finished:
-        raise Stopped(
-            f"stopped at step {outcome.step} of {config.training.steps}; the demo starts from the beginning next time."
-        )
+        raise Stopped(f"stopped at step {outcome.step} of {steps}; the demo starts from the beginning next time.")
     model = Model.load(out)
 
     typer.echo("3/5  Filling gaps and forecasting in the last 15 %, which the model has never seen.")

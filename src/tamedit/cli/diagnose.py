@@ -37,7 +37,7 @@ def diagnose(
             rich_help_panel=PUBLIC,
         ),
     ] = False,
-    not_public_anyway: Annotated[
+    anyway: Annotated[
         bool,
         typer.Option(
             "--not-public-anyway",
@@ -51,18 +51,18 @@ def diagnose(
     """Show gradient tails, clipping, losses and step times of runs side by side. None of it is private."""
     if theory:
         raise UserError(f"--theory is now a separate command: tamedit theory {runs[0]}.")
-    if (public or not_public_anyway or under_noise) and not bounds:
+    if (public or anyway or under_noise) and not bounds:
         raise UserError(
             "--public, --under-noise and --not-public-anyway need --bounds; add --bounds, or leave them out."
         )
-    if under_noise and not_public_anyway:
+    if under_noise and anyway:
         raise UserError("--under-noise needs public or simulated data; leave out --not-public-anyway.")
     if bounds:
         if len(runs) > 1:
             raise UserError(f"--bounds measures one run, but {len(runs)} were named; name one.")
         if out is not None or baseline is not None:
             raise UserError("--out and --baseline are for comparing runs; leave them out with --bounds.")
-        measure(runs[0], public, not_public_anyway, under_noise, as_json)
+        measure(runs[0], public, anyway, under_noise, as_json)
         return
     from tamedit.diagnostics.compare import compare
     from tamedit.diagnostics.gradient_record import read_records
@@ -146,6 +146,5 @@ def show(found: dict[str, Any]) -> None:
     ]
     heads = ["run", "arm", "mean", "p50", "p90", "mean / Non-DP", "p50 / Non-DP"]
     print_table("seconds per step", heads, times, words=(0, 1))
-    for note in found["notes"]:
-        typer.echo(f"note: {note}")
+    options.say_notes(found["notes"], as_json=False)
     typer.echo(found["statement"])

@@ -17,8 +17,10 @@ from tamedit.cli.demo import demo
 from tamedit.cli.diagnose import diagnose
 from tamedit.cli.evaluate_command import evaluate
 from tamedit.cli.fill import forecast, generate, impute
+from tamedit.cli.flags import in_flags
 from tamedit.cli.plan_command import plan
 from tamedit.cli.report import report
+from tamedit.cli.request_options import KnowsOldNames
 from tamedit.cli.train import train
 from tamedit.errors import UserError, first_complaint
 
@@ -32,19 +34,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data_app, name="data", help="Named data sets, the simulator, and a description of a file.")
-for command in (
-    train,
-    impute,
-    forecast,
-    generate,
-    evaluate,
-    report,
-    diagnose,
-    plan,
-    account,
-    calibrate,
-    demo,
-):
+app.command(cls=KnowsOldNames)(train)
+for command in (impute, forecast, generate, evaluate, report, diagnose, plan, account, calibrate, demo):
     app.command()(command)
 extensions.add_to(app)
 
@@ -108,5 +99,5 @@ def main() -> None:
 def _end(sentence: str, code: int) -> NoReturn:
     if _state["debug"]:
         traceback.print_exc()
-    print(f"tamedit: {sentence}", file=sys.stderr)
+    print(f"tamedit: {in_flags(sentence)}", file=sys.stderr)
     sys.exit(code)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tamedit.errors import UserError
+from tamedit.cli.flags import flag, in_flags
 
 
 class Stopped(Exception):
@@ -55,10 +55,7 @@ LISTS = ("targets", "covariates")
 
 def as_options(reading: dict[str, Any]) -> dict[str, str]:
     """How a table is read, as it would be written on the command line."""
-    return {
-        f"--{name.replace('_', '-')}": ",".join(value) if name in LISTS else str(value)
-        for name, value in reading.items()
-    }
+    return {flag(name): ",".join(value) if name in LISTS else str(value) for name, value in reading.items()}
 
 
 def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
@@ -83,23 +80,15 @@ def _listed(names: str | None) -> list[str] | None:
     return [name.strip() for name in names.split(",") if name.strip()] if names else None
 
 
+def say(sentence: str) -> None:
+    """What the core has to say, in the words of the command line."""
+    typer.echo(in_flags(sentence))
+
+
 def say_notes(notes: tuple[str, ...], as_json: bool) -> None:
     """What was assumed in reading the data, unless the output is JSON."""
-    if not as_json:
-        for note in notes:
-            typer.echo(f"note: {note}")
-
-
-def numbers(option: str, text: str | None) -> tuple[float, ...] | None:
-    """Comma separated numbers."""
-    if text is None:
-        return None
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise UserError(
-            f"{option} {text} is not a list of numbers; write one number per target, such as 0.35 or 1.5,20."
-        ) from None
+    for note in () if as_json else notes:
+        say(f"note: {note}")
 
 
 def wrote(paths: list[Path], as_json: bool = False, **facts: Any) -> None:

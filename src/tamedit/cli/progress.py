@@ -12,24 +12,10 @@ class RunProgress:
     def __init__(self, quiet: bool = False, plain_seconds: float = 10.0) -> None:
         self.quiet, self.plain_seconds = quiet, plain_seconds
         self.bar: Any = None
-        self.started = time.monotonic()
-        self.first_step: int | None = None
-        self.said = self.started
+        self.started = self.said = time.monotonic()
+        self.first, self.last = 0, 0  # steps before the first that was seen, and the last, of this stage
 
     def __enter__(self) -> "RunProgress":
-        if not self.quiet and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-            self.bar = Progress(
-                TextColumn("step {task.completed:.0f}/{task.total:.0f}"),
-                BarColumn(),
-                TextColumn("{task.description}"),
-                TimeRemainingColumn(elapsed_when_finished=True),
-                console=Console(stderr=True),
-            )
-            self.bar.start()
-            self.bar.add_task("", total=None)
         return self
 
     def __exit__(
@@ -42,13 +28,32 @@ class RunProgress:
         if self.quiet:
             return
         words = "  ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in numbers.items())
-        if self.bar is not None:
-            self.bar.update(self.bar.task_ids[0], completed=step, total=steps, description=words)
+        begins = step <= self.last or not self.last
+        self.last = step
+        if sys.stderr.isatty():
+            self._draw(step, steps, words, begins)
             return
         now = time.monotonic()
-        if self.first_step is None:
-            self.first_step, self.started = step - 1, self.said
+        if begins:  # training, or a public stage before it
+            self.first, self.started = step - 1, self.said
         if now - self.said >= self.plain_seconds or step == steps:
-            pace = (now - self.started) / max(step - self.first_step, 1)
+            pace = (now - self.started) / max(step - self.first, 1)
             print(f"step {step}/{steps}  {words}  {pace * (steps - step):.0f} s left", file=sys.stderr, flush=True)
             self.said = now
+
+    def _draw(self, step: int, steps: int, words: str, begins: bool) -> None:
+        if self.bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self.bar = Progress(
+                TextColumn("step {task.completed:.0f}/{task.total:.0f}"),
+                BarColumn(),
+                TextColumn("{task.description}"),
+                TimeRemainingColumn(elapsed_when_finished=True),
+                console=Console(stderr=True),
+            )
+            self.bar.start()
+        if begins:
+            self.bar.add_task("", total=steps)
+        self.bar.update(self.bar.task_ids[-1], completed=step, total=steps, description=words)

@@ -201,9 +201,7 @@ def read(
     if value is not None and targets is not None:
         raise UserError(f"value={value!r} and targets={list(targets)} were both given; name the targets once.")
     if missing_covariates not in ("refuse", "hold"):
-        raise UserError(
-            f"missing_covariates={missing_covariates!r} (--missing-covariates) is not known; choose 'refuse' or 'hold'."
-        )
+        raise UserError(f"missing_covariates={missing_covariates!r} is not known; choose 'refuse' or 'hold'.")
     named = value if value is not None else targets
     names = (named,) if isinstance(named, str) else None if named is None else tuple(named)
     if isinstance(source, np.ndarray):

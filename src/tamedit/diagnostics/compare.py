@@ -51,7 +51,7 @@ class Comparison:
         notes = []
         for number, record in enumerate(self.records):
             if not len(record.rows):
-                notes.append(f"{record.label} recorded no gradients; train it with --diagnose-every N for its tails.")
+                notes.append(f"{record.label} recorded no gradients; train it with `diagnose_every` for its tails.")
             if self.baseline is not None and self.rho(number) is not None:
                 other = self.records[self.baseline]
                 changed = differences(record.config, other.config)
@@ -87,7 +87,7 @@ def compare(records: list[Record], baseline: Path | None = None) -> Comparison:
     if baseline is not None:
         places = [record.folder.resolve() for record in records]
         if baseline.resolve() not in places:
-            raise UserError(f"--baseline {baseline} is not among the runs; name it as a run, too.")
+            raise UserError(f"baseline={str(baseline)!r} is not among the runs; name it as a run, too.")
         chosen = places.index(baseline.resolve())
     plain = arms.index("Non-DP") if "Non-DP" in arms else None
     if plain is None and "Non-DP, bounded" in arms:

@@ -65,14 +65,14 @@ def measure_run(run: Path, *, public: bool = False, anyway: bool = False) -> Ref
     config, facts = load_run(run)
     if any(bounds != Bounds() for bounds in config.network.bounds):
         raise UserError(
-            f"{run} was trained with bounds, so its magnitudes show the bounds, not the data; train with --bounds off."
+            f"{run} was trained with bounds, so its magnitudes show the bounds, not the data; train with bounds='off'."
         )
     origin = origin_of(config, said=public)
     if origin == "not public" and not anyway:
         raise UserError(
             f"{run} was trained on {config.source}, which is not known to be public, and magnitudes are measured without "
-            "noise: no guarantee of a later private run would cover what they reveal. Say --public if the data is public or "
-            "simulated, or --not-public-anyway to use them in runs without privacy."
+            "noise: no guarantee of a later private run would cover what they reveal. Say public=True if the data is public or "
+            "simulated, or anyway=True to use them in runs without privacy."
         )
     network, spec = load_model(run)
     _, split = load_split(config.source, **facts.reading)

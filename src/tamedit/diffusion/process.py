@@ -11,16 +11,16 @@ from typing import Literal
 
 import torch
 from jaxtyping import Float, Int64
-from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
+from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor
+
+from tamedit.choices import Frozen
 
 Prediction = Literal["epsilon", "v"]
 
 
-class Process(BaseModel):
+class Process(Frozen):
     """The schedule and what the network predicts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     steps: PositiveInt = 1000
     beta_first: PositiveFloat = 1e-4

@@ -14,9 +14,10 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 import numpy as np
 import torch
 from jaxtyping import Float, Int64, UInt64
-from pydantic import BaseModel, ConfigDict, PositiveInt
+from pydantic import PositiveInt
 from torch import Tensor
 
+from tamedit.choices import Frozen
 from tamedit.diffusion.process import Process
 from tamedit.streams import example_keys, normals
 from tamedit.windows.batch import Context
@@ -48,10 +49,8 @@ class Denoiser(Protocol[P]):
         """The prediction for windows that were noised up to their times."""
 
 
-class SamplerConfig(BaseModel):
+class SamplerConfig(Frozen):
     """How to sample. `rows` bounds how many (window, sample) pairs go through the network at once."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     solver: Solver = "dpm++"
     steps: PositiveInt | None = None  # as many as the solver needs for the right spread (ENOUGH)

@@ -101,7 +101,7 @@ def over_seeds(values: Sequence[float], level: float = LEVEL) -> OverSeeds:
 
 
 def combine(results: Sequence[Mapping[str, Any]], level: float = LEVEL) -> dict[str, Any]:
-    """Results of `tamedit evaluate --json` with different seeds, every metric as {mean, half, low, high, seeds}.
+    """Results of `tamedit evaluate` with different seeds, every metric as {mean, half, low, high, seeds}.
 
     A metric that is null for any seed stays null. The intervals of the single runs are left out.
     """

@@ -41,18 +41,18 @@ def seeds_of(runs: Sequence[Path]) -> tuple[int, ...]:
         if different:
             raise UserError(
                 f"{run} and {runs[0]} differ in more than the seed ({', '.join(different)}), so they are not seeds of one "
-                "experiment; name runs that were trained with the same options except --seed."
+                "experiment; name runs that were trained with the same choices except `seed`."
             )
         if seed in seeds:
             raise UserError(
-                f"{run} and {seeds[seed]} have the same seed, {seed}, so they are not independent; train with another --seed."
+                f"{run} and {seeds[seed]} have the same seed, {seed}, so they are not independent; train with another `seed`."
             )
         seeds[seed] = run
     return tuple(seeds)
 
 
 def over_runs(results: Mapping[str, Mapping[str, Any]], seeds: Sequence[int], level: float = LEVEL) -> dict[str, Any]:
-    """Results of `tamedit evaluate --json` by run, as one: every metric as {mean, half, low, high, seeds}."""
+    """Results of `tamedit evaluate` by run, as one: every metric as {mean, half, low, high, seeds}."""
     first = next(iter(results.values()))
     return {
         "runs": list(results),

@@ -91,7 +91,7 @@ def pick_windows(series: Series, length: int, most: int) -> Windows:
     if longest < length:
         raise UserError(
             f"The test part has {longest} rows at most, but the model's window needs {length}; give a longer series or train "
-            "with a shorter window (--window)."
+            "with a shorter `window`."
         )
     every = cut(series, length, stride=max(length // 8, 1))
     kept = np.unique(np.linspace(0, len(every) - 1, min(most, len(every))).astype(np.int64))

@@ -9,7 +9,7 @@ USUAL = 8.0  # the ε that a dashed line marks
 
 
 def draw(path: Path, rows: list[dict[str, Any]], sampling_rate: float, delta: float) -> Path:
-    """ε against σ, one line for each number of steps; the rows are those of `tamedit calibrate --json`."""
+    """ε against σ, one line for each number of steps; the rows are those of `tamedit calibrate`."""
     with styled(4.0, path) as figure:
         axes = figure.subplots()
         noise = [row["noise_multiplier"] for row in rows]

@@ -12,22 +12,21 @@ constant with matching slopes over a band of 2ε is the parabola above: its thir
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import torch
 from jaxtyping import Float
-from pydantic import BaseModel, ConfigDict, PositiveFloat
+from pydantic import PositiveFloat
 from torch import Tensor
 
-Operator = Literal["tanh", "hard_clamp", "soft_clamp_band", "clamp_ste", "none"]
+from tamedit.choices import Frozen, Operator
+
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
 BAND = 0.1  # ε as a share of M
 
 
-class Bounds(BaseModel):
+class Bounds(Frozen):
     """(c_max, γ_max, β_max, α_max) of one block; None leaves a quantity unbounded. `Bounds()` is the vanilla arm."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     condition: PositiveFloat | None = None  # c_max
     scale: PositiveFloat | None = None  # γ_max

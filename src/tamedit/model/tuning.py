@@ -10,11 +10,10 @@ trained parameters. A gradient is clipped to C for every d. Fewer trained parame
 After training a low-rank correction is merged into its layer, W ← W + U D, so that a model is a plain network again.
 """
 
-from typing import Literal
-
 from torch import Tensor, nn
 
-Tuning = Literal["all", "modulation", "low_rank"]
+from tamedit.choices import Tuning
+
 MODULATION = ("adaln", "final_adaln", "output")  # the first or third part of a parameter's name
 BASE, DOWN, UP = "base", "down", "up"
 

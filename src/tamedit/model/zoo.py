@@ -1,9 +1,8 @@
 """Named sizes, tightness presets with the magnitudes that they scale, and the configuration that builds a network."""
 
-from typing import Literal, get_args
+from pydantic import PositiveInt, model_validator
 
-from pydantic import BaseModel, ConfigDict, PositiveInt, model_validator
-
+from tamedit.choices import Frozen, Tightness
 from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds, Operator
 
@@ -15,7 +14,6 @@ SIZES: dict[str, dict[str, int]] = {
     "paper": {"depth": 8, "width": 256, "heads": 8},
 }
 
-Tightness = Literal["loose", "medium", "tight", "too_tight", "off"]
 TIGHTNESS: dict[str, float] = {"loose": 1.00, "medium": 0.90, "tight": 0.75, "too_tight": 0.50}
 
 # (C₀, Γ₀, B₀, A₀). "seasonal": p99 of ‖c‖, |γ|, |β|, |α| in unbounded training without noise on 50 simulated meters, size small
@@ -27,10 +25,8 @@ REFERENCE: dict[str, Bounds] = {
 }
 
 
-class NetworkConfig(BaseModel):
+class NetworkConfig(Frozen):
     """Everything that decides the shape of a network. `bounds`: one for all, or one per block and one for the final layer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     target_channels: PositiveInt
     covariate_channels: int = 0
@@ -60,10 +56,6 @@ class NetworkConfig(BaseModel):
         return self.bounds if len(self.bounds) > 1 else self.bounds * (self.depth + 1)
 
 
-def tightened(reference: Bounds, tightness: str) -> Bounds:
+def tightened(reference: Bounds, tightness: Tightness) -> Bounds:
     """The bounds of a preset: the reference magnitudes (C₀, Γ₀, B₀, A₀) times 1.00, 0.90, 0.75 or 0.50; none for `off`."""
-    if tightness == "off":
-        return Bounds()
-    if tightness not in TIGHTNESS:
-        raise UserError(f"bounds={tightness!r} is not a preset; choose one of {', '.join(get_args(Tightness))}.")
-    return reference.scaled(TIGHTNESS[tightness])
+    return Bounds() if tightness == "off" else reference.scaled(TIGHTNESS[tightness])

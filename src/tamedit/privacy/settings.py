@@ -3,47 +3,50 @@
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
+from pydantic import Field, model_validator
 
+from tamedit.choices import Choices
 from tamedit.errors import UserError
 from tamedit.privacy.accountant import LEAST_EPSILON, LEAST_NOISE, MOST_NOISE, SMALLEST_DELTA, Mechanism
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.units import Contribution, Unit
 
 
-class Privacy(BaseModel):
+class Privacy(Choices):
     """`Privacy(epsilon=8, delta=1e-5, unit="day")`: all of it public, none of it chosen by looking at the data.
 
     Give `epsilon` (the noise is calibrated to it), or `noise_multiplier` (as in the paper), or both. With `epsilon`, training
     stops before it would exceed ε.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    epsilon: float | None = Field(default=None, ge=LEAST_EPSILON)
-    delta: float = Field(default=1e-5, ge=SMALLEST_DELTA, lt=1)
-    unit: Unit = "week"
-    noise_multiplier: float | None = Field(default=None, ge=LEAST_NOISE, le=MOST_NOISE)  # σ
-    clip: float = Field(default=1.0, gt=0)  # C
-    clipping: Literal["flat", "automatic", "groups"] = "flat"
-    draws: PositiveInt = 1  # G
-    layout: Literal["blocks", "overlapping"] = "blocks"
-    statistics_noise: float = Field(default=10.0, ge=LEAST_NOISE, le=MOST_NOISE)  # σ of each release of a statistic
-    secure: bool = False
-    test_only: bool = False
-
-    def __init__(self, **values: object) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"]) or "the request"
-            raise UserError(f"Privacy: {place}: {first['msg']} (given: {first['input']!r}).") from None
+    epsilon: float | None = Field(
+        default=None, ge=LEAST_EPSILON, description="Train privately: training stops before it would exceed this ε."
+    )
+    delta: float = Field(default=1e-5, ge=SMALLEST_DELTA, lt=1, description="δ of the guarantee.")
+    unit: Unit = Field(default="week", description="Privacy unit: what one guarantee covers.")
+    noise_multiplier: float | None = Field(
+        default=None,
+        ge=LEAST_NOISE,
+        le=MOST_NOISE,
+        description="Noise σ, instead of one that is calibrated to `epsilon`.",
+    )
+    clip: float = Field(default=1.0, gt=0, description="Clipping bound C on the gradient of each example.")
+    clipping: Literal["flat", "automatic", "groups"] = Field(default="flat", description="How gradients are clipped.")
+    draws: int = Field(default=1, ge=1, description="Draws per example, averaged before clipping.")
+    layout: Literal["blocks", "overlapping"] = Field(
+        default="blocks",
+        description="How examples lie in a series: disjoint blocks, or the paper's overlapping windows.",
+    )
+    statistics_noise: float = Field(
+        default=10.0, ge=LEAST_NOISE, le=MOST_NOISE, description="Noise σ of each statistic that is released."
+    )
+    secure: bool = Field(default=False, description="Noise from a cryptographic stream (slower).")
+    test_only: bool = Field(default=False, description="Reproducible noise, for tests: no guarantee.")
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
         if self.epsilon is None and self.noise_multiplier is None:
-            raise ValueError("give epsilon (a budget) or noise_multiplier (a noise level)")
+            raise UserError("Privacy has no budget; give `epsilon` (a budget) or `noise_multiplier` (a noise level).")
         return self
 
     def plan(

@@ -90,7 +90,7 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> tuple[Diffus
     folder = Path(folder)
     for name in (SPECIFICATION, WEIGHTS):
         if not (folder / name).is_file():
-            unfinished = " (it has a checkpoint: finish it with `tamedit train … --resume`)"
+            unfinished = " (it has a checkpoint: finish it with resume=True)"
             hint = unfinished if (folder / "checkpoint.safetensors").is_file() else ""
             raise UserError(
                 f"{folder} contains no trained model: {name} is missing{hint}; name a folder made by `tamedit train`."

@@ -1,14 +1,14 @@
 """What a training run may choose. Validated, frozen, written with the run."""
 
-from typing import Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+
+from tamedit.choices import Frozen, Scale
 
 
-class TrainingConfig(BaseModel):
+class TrainingConfig(Frozen):
     """The optimiser and its schedule. The defaults are the paper's."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     steps: PositiveInt = 20_000
     batch_size: PositiveInt = 96
@@ -21,6 +21,27 @@ class TrainingConfig(BaseModel):
     noise_correction: bool = False  # remove the bias of the noise from Adam's second moment; for private runs
     select: Literal["last", "best"] = "last"  # which weights become the model; "best" looks at validation data
 
+    @classmethod
+    def of_scale(cls, scale: Scale, steps: int | None, batch_size: int | None, paper_form: bool, private: bool) -> Self:
+        """The optimiser of a scale."""
+        if scale == "smoke":
+            chosen: dict[str, Any] = {"steps": 60, "batch_size": 16, "warmup": 10, "validate_every": 30, "ema": 0.9}
+        elif scale == "laptop":
+            chosen = {"steps": 1500, "batch_size": 64, "warmup": 200, "validate_every": 250, "decay": "cosine"}
+            if private:
+                chosen |= {"steps": 400, "batch_size": 128, "warmup": 20, "ema": 0.98, "learning_rate": 1e-3}
+            elif not paper_form:
+                chosen |= {"learning_rate": 1e-3, "select": "best"}
+        else:
+            chosen = {}
+        if batch_size is not None:
+            chosen["batch_size"] = batch_size
+        if steps is not None:
+            chosen["steps"] = steps
+            if scale != "paper":
+                chosen["warmup"] = min(chosen["warmup"], max(steps // 10, 1))
+        return cls(**chosen)
+
     def rate(self, step: int) -> float:
         """The learning rate of a step, counted from 0: linear warm-up, then constant or half a cosine down to 2 %."""
         import math
@@ -32,10 +53,8 @@ class TrainingConfig(BaseModel):
         return self.learning_rate * rise * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
 
 
-class Speed(BaseModel):
+class Speed(Frozen):
     """Settings that change how fast a run is and nothing else."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     device: str = "auto"
     threads: NonNegativeInt = 0  # 0: torch's choice

@@ -19,8 +19,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import Field, field_validator
 
+from tamedit.choices import Frozen
 from tamedit.data.series import Series, read
 from tamedit.errors import UserError
 from tamedit.files import unreadable, write_text
@@ -34,12 +35,10 @@ NOT_PRIVATE = "not-private"  # the folder of what must not be shared with a mode
 BEGUN = (RUN, READING, LEDGER)  # what a run writes before its first step
 
 
-class DataFacts(BaseModel):
+class DataFacts(Frozen):
     """What the user said about the data: how to read it, and what is publicly known about it (one number per target)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    reading: dict[str, Any] = {}  # arguments of `tamedit.read`
+    reading: dict[str, Any] = Field(default={})  # arguments of `tamedit.read`
     non_negative: bool = False  # readings below 0 cannot be
     typical_level: tuple[float, ...] | None = None
     typical_scale: tuple[float, ...] | None = None
@@ -92,11 +91,11 @@ def _spent(folder: Path) -> bool:
 def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> None:
     """Claim the folder for this run, or say in one sentence why that is not possible."""
     if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file; name a folder with --out.")
+        raise UserError(f"{folder} is a file; name a folder with `out`.")
     if (folder / RUN).exists():
         if not resume:
             raise UserError(
-                f"{folder} already contains a run; continue it with --resume, or name another folder with --out."
+                f"{folder} already contains a run; continue it with resume=True, or name another folder with `out`."
             )
         before_config, before_facts = load_run(folder)
         before = before_config.model_dump(mode="json") | before_facts.model_dump(mode="json")
@@ -104,18 +103,18 @@ def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> No
         changed = sorted(key for key in now if now[key] != before[key] and (key, before[key]) != ("data", None))
         if changed == ["data"]:
             raise UserError(
-                f"The data is not what {folder} was started with ({before['data']}, now {now['data']}); restore it, or use "
-                "another --out."
+                f"The data is not what {folder} was started with ({before['data']}, now {now['data']}); restore it, or "
+                "use another `out`."
             )
         if changed:
             raise UserError(
-                f"{folder} was started with another {', '.join(changed)}; repeat its options to resume it, or use another --out."
+                f"{folder} was started with another {', '.join(changed)}; repeat its choices to resume it, or use another `out`."
             )
         return
     left = [name for name in (CHECKPOINT, SCALING, BOUNDS) if (folder / name).exists()]
     if left:
         raise UserError(
-            f"{folder} contains {left[0]} but no {RUN}, so its origin is unknown; name another folder with --out."
+            f"{folder} contains {left[0]} but no {RUN}, so its origin is unknown; name another folder with `out`."
         )
     if resume:
         check_resumable(folder)
@@ -127,7 +126,7 @@ def check_resumable(folder: Path) -> None:
     """Raise one sentence if there is nothing to resume."""
     if not (folder / RUN).exists():
         raise UserError(
-            f"{folder} contains no run to resume; leave out --resume, or name the folder of one with --out."
+            f"{folder} contains no run to resume; leave out `resume`, or name the folder of one with `out`."
         )
 
 

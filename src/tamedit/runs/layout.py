@@ -72,7 +72,7 @@ def check_length(part: Series, name: str, window: int) -> None:
     if longest < window:
         raise UserError(
             f"The {name} part has {longest} rows at most and a window needs {window}; give a longer series or a shorter "
-            "window (--window)."
+            "`window`."
         )
 
 

@@ -12,34 +12,33 @@ optimiser, larger batches on the noise.
 
 import math
 
-from pydantic import BaseModel, ConfigDict
-
+from tamedit.choices import Frozen, Scale, Size, Tightness
 from tamedit.errors import UserError
-from tamedit.model.zoo import SIZES, NetworkConfig, Tightness
+from tamedit.model.zoo import SIZES, NetworkConfig
 from tamedit.privacy.plan import calibrate
 from tamedit.privacy.settings import Privacy
 from tamedit.privacy.units import Neighbour
 from tamedit.runs.config import TrainingConfig
 from tamedit.runs.layout import PrivateLayout, rows_of_unit
-from tamedit.runs.recipe import RunConfig, Scale
+from tamedit.runs.recipe import RunConfig
 from tamedit.runs.regime import Regime, parameter_count, regime
+from tamedit.runs.request import MINUTES
 
-SIZE, CLIP, LEARNING_RATE = "mini", 1.0, 1e-3
+SIZE: Size = "mini"
+CLIP, LEARNING_RATE = 1.0, 1e-3
 STEPS = (40, 60, 90, 120, 180, 250, 350, 500)
 FEW_STEPS = (40, 60, 90)  # enough for a good initial model: more steps would only add noise
 KEPT = 0.9  # of the best signal-to-noise that the time allows
 CELL_SECONDS = 2.9e-5  # of a core: one time step of one window in one gradient, size mini, two threads
 SERIES_DRAWS = 4
-MINUTES, CORES = 10.0, 2
+CORES = 2
 MOST_EXAMPLES = 10**12
 
 
-class Proposal(BaseModel):
+class Proposal(Frozen):
     """What to train, and why. Every number follows from public facts."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    size: str
+    size: Size
     batch_size: int
     steps: int
     draws: int
@@ -106,7 +105,7 @@ def propose(
             choices.append((steps, batch, math.sqrt(steps) * batch / noise(batch, steps)))
     if not choices:
         raise UserError(
-            f"{minutes:g} minutes on {cores} cores are too few for windows of {length} steps; allow more with --minutes."
+            f"{minutes:g} minutes on {cores} cores are too few for windows of {length} steps; allow more with `minutes`."
         )
     best = max(ratio for _, _, ratio in choices)
     steps, batch, ratio = max(choice for choice in choices if choice[2] >= KEPT * best)
@@ -207,7 +206,7 @@ def propose_for(
         )
         raise UserError(
             f"The training part has {len(windows)} {whole} with readings, but private training needs at least 2; give more "
-            "data, or a smaller unit (--unit)."
+            "data, or a smaller `unit`."
         )
     return propose(
         len(windows),

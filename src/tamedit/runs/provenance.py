@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, PositiveInt
+from pydantic import Field, PositiveInt
 
+from tamedit.choices import Anchor, Frozen
 from tamedit.errors import UserError
 from tamedit.model.bounds import Bounds
 from tamedit.model.tuning import Tuning
-from tamedit.windows.anchor import Anchor
 
 Origin = Literal["public", "said to be public", "not public"]  # of data that came before a guarantee
 ORIGINS: tuple[Origin, ...] = get_args(Origin)  # the least public last
@@ -19,10 +19,8 @@ CLAIMED: dict[Origin, str] = {
 }
 
 
-class Reference(BaseModel):
-    """(C₀, Γ₀, B₀, A₀) as `tamedit diagnose --bounds` measured them, and on what."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class Reference(Frozen):
+    """(C₀, Γ₀, B₀, A₀) as `tamedit diagnose` measured them, and on what."""
 
     magnitudes: Bounds
     anchor: Anchor
@@ -32,7 +30,7 @@ class Reference(BaseModel):
     quantiles: dict[str, dict[str, float]]  # of ‖c‖, |γ|, |β|, |α|
     blocks: tuple[Bounds, ...] = ()  # the same magnitudes per block, and for the final layer
     share: float | None = None  # of the p99 that was best under noise (`diagnostics.under_noise`); None: the p99 itself
-    scores: dict[str, float] = {}  # of every share that was tried; "0": without bounds
+    scores: dict[str, float] = Field(default={})  # of every share that was tried; "0": without bounds
 
     @classmethod
     def load(cls, path: Path, anchor: str, private: bool) -> "Reference":
@@ -43,16 +41,17 @@ class Reference(BaseModel):
                 raise ValueError("a magnitude is missing")
         except (OSError, ValueError) as error:
             raise UserError(
-                f"--reference {path} cannot be read; make it with: tamedit diagnose RUN --bounds"
+                f"reference={str(path)!r} cannot be read; make it with `tamedit diagnose` and `bounds`."
             ) from error
         if found.anchor != anchor:
             raise UserError(
-                f"--reference {path} was measured with --anchor {found.anchor}, this run has --anchor {anchor}; measure again."
+                f"reference={str(path)!r} was measured with anchor={found.anchor!r} and this run has anchor={anchor!r}; "
+                "measure again."
             )
         if private and found.origin == "not public":
             raise UserError(
-                f"--reference {path} was measured without noise on data that is not public, so no guarantee would cover what "
-                "it reveals; measure on public or simulated data, or train without privacy."
+                f"reference={str(path)!r} was measured without noise on data that is not public, so no guarantee would cover "
+                "what it reveals; measure on public or simulated data, or train without privacy."
             )
         return found
 
@@ -61,15 +60,13 @@ class Reference(BaseModel):
         if len(self.blocks) != depth + 1:
             raise UserError(
                 f"The reference has magnitudes of {max(len(self.blocks) - 1, 0)} blocks, the network has {depth}; measure a run "
-                "of the same size, or leave out --by-block."
+                "of the same size, or leave out `by_block`."
             )
         return self.blocks
 
 
-class Start(BaseModel):
+class Start(Frozen):
     """What the initial weights are, and which parameters are trained further. Stored with the run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str  # what they were trained on
     origin: Origin
@@ -84,10 +81,8 @@ class Start(BaseModel):
         return f"the data of the model that training began from ({self.source}), which {CLAIMED[self.origin]}"
 
 
-class Measured(BaseModel):
+class Measured(Frozen):
     """Where the reference magnitudes of the bounds were measured, if they are not the built-in ones. Stored with the run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str
     origin: Origin

@@ -5,33 +5,30 @@ v-prediction. `anchor="none"`, the paper's: z-scores of the training split, ε-p
 (seconds), `laptop` (minutes on two cores), `paper` (the published settings).
 """
 
-from typing import Any, Literal, get_args
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
+from pydantic import PositiveFloat, PositiveInt
 
+from tamedit.choices import Anchor, Frozen, Operator, Scale, Size, Tightness
 from tamedit.data.series import Series
 from tamedit.data.sources import SOURCES, Source
 from tamedit.diffusion.process import Process
-from tamedit.errors import UserError
-from tamedit.model.bounds import OPERATORS, Bounds, Operator
-from tamedit.model.zoo import REFERENCE, SIZES, TIGHTNESS, NetworkConfig, Tightness, tightened
+from tamedit.model.bounds import Bounds
+from tamedit.model.zoo import REFERENCE, SIZES, TIGHTNESS, NetworkConfig, tightened
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.config import TrainingConfig
 from tamedit.runs.provenance import Measured, Reference, Start
-from tamedit.windows.anchor import Anchor
+from tamedit.runs.request import SHORTEST
 from tamedit.windows.examples import ExampleConfig
 from tamedit.windows.masks import MaskConfig
 
-Scale = Literal["smoke", "laptop", "paper"]
-
-SHORTEST, LONGEST = 8, 512  # rows of a window, unless the user says more
+LONGEST = 512  # rows of a window, unless the user says more
+SIZE_OF: dict[Scale, Size] = {"smoke": "tiny", "laptop": "small", "paper": "paper"}
 PAPER_MASKS = MaskConfig(weights={"random": 1.0, "block": 1.0, "stride": 1.0})
 
 
-class RunConfig(BaseModel):
+class RunConfig(Frozen):
     """Everything that decides a run; written to `run.json`, compared on resume."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str
     seed: int = 0
@@ -53,40 +50,6 @@ class RunConfig(BaseModel):
     private_bounds: PositiveFloat | None = None  # the preset's share of magnitudes that are released with noise
 
 
-def _training(
-    scale: Scale, steps: int | None, batch_size: int | None, paper_form: bool, private: bool
-) -> TrainingConfig:
-    """The optimiser of a scale."""
-    if scale == "smoke":
-        chosen: dict[str, Any] = {"steps": 60, "batch_size": 16, "warmup": 10, "validate_every": 30, "ema": 0.9}
-    elif scale == "laptop":
-        chosen = {"steps": 1500, "batch_size": 64, "warmup": 200, "validate_every": 250, "decay": "cosine"}
-        if private:
-            chosen |= {"steps": 400, "batch_size": 128, "warmup": 20, "ema": 0.98, "learning_rate": 1e-3}
-        elif not paper_form:
-            chosen |= {"learning_rate": 1e-3, "select": "best"}
-    else:
-        chosen = {}
-    if batch_size is not None:
-        chosen["batch_size"] = batch_size
-    if steps is not None:
-        chosen["steps"] = steps
-        if scale != "paper":
-            chosen["warmup"] = min(chosen["warmup"], max(steps // 10, 1))
-    return TrainingConfig(**chosen)
-
-
-def check_choices(scale: str, anchor: str, operator: str) -> None:
-    """One sentence about a word that names nothing."""
-    for name, value, known in (
-        ("scale", scale, get_args(Scale)),
-        ("anchor", anchor, get_args(Anchor)),
-        ("operator", operator, OPERATORS),
-    ):
-        if value not in known:
-            raise UserError(f"{name}={value!r} is unknown; choose {', '.join(known)}.")
-
-
 def make_config(
     series: Series,
     source: str,
@@ -99,7 +62,7 @@ def make_config(
     seed: int = 0,
     window: int | None = None,
     stride: int | None = None,
-    size: str | None = None,
+    size: Size | None = None,
     period: int | None = None,
     privacy: Privacy | None = None,
     batch_size: int | None = None,
@@ -115,20 +78,13 @@ def make_config(
     training begins from (`runs.start`), whose size the network then has. With `private_bounds` the magnitudes are measured on
     the private data with that model, at the expense of the budget (`training.private.released_bounds`).
     """
-    check_choices(scale, anchor, operator)
-    check_beginning(start is not None, size, bounds, privacy, private_bounds)
     known = SOURCES.get(source)
     season = series.period if period is None else period
-    if window is not None and window < SHORTEST:
-        raise UserError(f"window={window} is too short; give at least {SHORTEST} rows.")
     usual = known.window if known else default_window(series, season)
     length = usual if window is None else window
     paper_form = anchor == "none"
-    size = size or {"smoke": "tiny", "laptop": "small", "paper": "paper"}[scale]
-    if size not in SIZES:
-        raise UserError(f"size={size!r} is unknown; choose one of {', '.join(SIZES)}.")
-    training = _training(scale, steps, batch_size, paper_form, private=privacy is not None)
-    sizes = SIZES[size] if start is None else start.sizes
+    training = TrainingConfig.of_scale(scale, steps, batch_size, paper_form, private=privacy is not None)
+    sizes = SIZES[size or SIZE_OF[scale]] if start is None else start.sizes
     limits = _limits(reference or REFERENCE[anchor], bounds, sizes["depth"], by_block)
     calendar = not (paper_form and len(series.targets) > 1)
     return RunConfig(
@@ -160,28 +116,9 @@ def make_config(
     )
 
 
-def check_beginning(
-    begins: bool, size: str | None, bounds: Tightness, privacy: Privacy | None, private_bounds: bool
-) -> None:
-    """What contradicts a run's beginning; asked before a public model is trained for it, which takes minutes."""
-    if size is not None and begins:
-        raise UserError(
-            f"size={size} and an initial model exclude each other: the model's own size stays; leave one out."
-        )
-    if private_bounds and (privacy is None or not begins or bounds == "off"):
-        raise UserError(
-            "--private-bounds measures private data with a model to begin from and sets the bounds of a preset: it needs "
-            "--epsilon, --init and --bounds other than off."
-        )
-
-
 def _limits(reference: Bounds | Reference, tightness: Tightness, depth: int, by_block: bool) -> tuple[Bounds, ...]:
     """The bounds of a preset: one for all blocks, or one a block and one for the end."""
-    if by_block:
-        if not isinstance(reference, Reference):
-            raise UserError(
-                "--by-block needs --reference FILE with magnitudes of every block, from `tamedit diagnose RUN --bounds`."
-            )
+    if by_block and isinstance(reference, Reference):
         return tuple(tightened(own, tightness) for own in reference.by_block(depth))
     return (tightened(reference.magnitudes if isinstance(reference, Reference) else reference, tightness),)
 
@@ -189,7 +126,7 @@ def _limits(reference: Bounds | Reference, tightness: Tightness, depth: int, by_
 def default_window(series: Series, period: int) -> int:
     """Seven seasons (a week of hours), or two of a fine rhythm; less if the validation part of a short series asks for it.
 
-    At most LONGEST rows: attention costs the square of a window's length. For a longer rhythm resample, or say --window.
+    At most LONGEST rows: attention costs the square of a window's length. For a longer rhythm resample, or give `window`.
     """
     wanted = min(7 * period if period <= 24 else 2 * period, LONGEST)
     longest = int(series.lengths.max(initial=0))

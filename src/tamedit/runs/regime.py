@@ -16,8 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
-from pydantic import BaseModel, ConfigDict
 
+from tamedit.choices import Frozen
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.tuning import Tuning, prepare, trained
 from tamedit.model.zoo import NetworkConfig
@@ -29,10 +29,8 @@ from tamedit.runs.recipe import RunConfig
 COLLAPSE_WALK, COLLAPSE_NOISE = 0.8, 1.0
 
 
-class Regime(BaseModel):
+class Regime(Frozen):
     """The numbers of one private run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     noise_over_signal: float
     walk: float

@@ -44,8 +44,8 @@ def load_initial_run(
     origin = origin_of(config, said=public)
     if private and origin == "not public":
         raise UserError(
-            f"--init {run} was trained on {config.source}, which is not known to be public, so no guarantee would cover what "
-            "its weights reveal; say --init-is-public if that data is public or simulated."
+            f"init={str(run)!r} was trained on {config.source}, which is not known to be public, so no guarantee would cover "
+            "what its weights reveal; say public=True if that data is public or simulated."
         )
     weights = {name: value.detach().clone() for name, value in network.named_parameters()}
     digest = blake2b(digest_size=8)
@@ -72,5 +72,5 @@ def check_fits(initial: Initial, targets: int, covariates: int, anchor: str, pre
         if found != wanted:
             raise UserError(
                 f"The initial model has {what}: {found}, but this run has {wanted}; start from a model that was trained on data "
-                "with the same columns, and with the same --anchor."
+                "with the same columns, and with the same `anchor`."
             )

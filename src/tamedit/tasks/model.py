@@ -8,7 +8,7 @@ fake   = model.generate(count=500)               synthetic windows
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from tamedit.data.calendar import calendar, network_covariates, without_calendar
+from tamedit.data.loading import Data
 from tamedit.data.reading.grid import spoken, step_of
 from tamedit.data.series import Series, check_reading, read
 from tamedit.diffusion.sample import SamplerConfig, sample
@@ -27,8 +28,6 @@ from tamedit.tasks import frames
 from tamedit.tasks.stitch import Line, fill
 from tamedit.training.device import choose_device
 from tamedit.windows.examples import build_context, pad_context
-
-Data: TypeAlias = str | Path | pd.DataFrame | np.ndarray | Series
 
 
 class Model:

@@ -15,5 +15,5 @@ def choose_device(name: str = "auto") -> torch.device:
         device = torch.device(name)
         torch.zeros(1, device=device).item()  # "meta" has no values
     except (RuntimeError, AssertionError) as error:
-        raise UserError(f"device {name!r} is not available here; use --device auto or --device cpu.") from error
+        raise UserError(f"device={name!r} is not available here; use device='auto' or device='cpu'.") from error
     return device

@@ -1,4 +1,4 @@
-"""Several processes, one guarantee: `torchrun --nproc-per-node 2 -m tamedit train …`.
+"""Several processes, one guarantee: `tamedit train` under torchrun.
 
 The batch is drawn once, by the first process, and its rows are split over all. Each process clips and sums its share; the
 shares are added up; noise is drawn once, by the first process, and added to the whole sum. So the mechanism is the same as in

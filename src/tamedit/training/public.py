@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tamedit.choices import Anchor
 from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 from tamedit.data.split import Split, draw_meters, split_by_meter
@@ -22,12 +23,8 @@ from tamedit.runs.recipe import RunConfig, make_config
 from tamedit.runs.start import Initial, load_initial_run
 from tamedit.training.loop import Progress
 from tamedit.training.run import train
-from tamedit.windows.anchor import Anchor
 
-SIMULATED, PLACE = (
-    "simulated",
-    "public",
-)  # used in place of a run to start from; also the subfolder of the new run where it is trained
+PLACE = "public"  # the subfolder of the new run where it is trained
 SOURCE = "simulated fleet"
 METERS, WEEKS, VARIETY, SEED = 400, 12, 0.6, 2024
 TYPICAL = 0.4  # kWh per hour
@@ -102,8 +99,8 @@ def simulated_start(
     rank: int = 4,
     speed: Speed | None = None,
     progress: Progress | None = None,
-) -> Initial | None:
-    """A model of simulated homes, for a run on `series`: trained in the run's folder, or found there; None if stopped."""
+) -> Initial:
+    """A model of simulated homes, for a run on `series`: trained in the run's folder, or found there."""
     if len(series.targets) != 1 or series.covariate_names:
         raise UserError(
             "A model of simulated homes has one target and no covariates except the calendar, but these series have "
@@ -112,12 +109,12 @@ def simulated_start(
     if abs(series.frequency.total_seconds() - 3600) > 1e-6:
         raise UserError(
             f"A model of simulated homes has hourly rows, but these series have one every {series.spoken_step}; start from a "
-            "run on public data with the same step, or leave out --init."
+            "run on public data with the same step, or leave out `init`."
         )
     folder = run / PLACE
     if not (folder / WEIGHTS).exists():
         homes = fleet()
         config = public_config(homes, anchor=anchor, bounds=bounds, operator=operator, network=SIZES["mini"])
         if not train_public(config, split_fleet(homes), folder, speed=speed, progress=progress):
-            return None
+            raise KeyboardInterrupt("stopped in the public stage; continue with the same command.")
     return load_public(folder, tuning=tuning, rank=rank)

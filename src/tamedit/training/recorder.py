@@ -130,7 +130,9 @@ class Recorder:
                         file.write(np.concatenate(waiting).tobytes())
                 except OSError as error:
                     place, why = self.folder / name, error.strerror or error
-                    raise UserError(f"Cannot write {place} ({why}); free some space, then --resume.") from error
+                    raise UserError(
+                        f"Cannot write {place} ({why}); free some space, then continue with resume=True."
+                    ) from error
                 waiting.clear()
         self.flushed = time.monotonic()
 

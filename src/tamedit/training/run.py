@@ -145,11 +145,11 @@ def _network(config: RunConfig, initial: Initial | None) -> DiffusionTransformer
     if config.start is None:
         return network
     if initial is None or initial.start != config.start:
-        raise UserError(f"This run begins from a model trained on {config.start.source}; name it again with --init.")
+        raise UserError(f"This run begins from a model trained on {config.start.source}; name it again with `init`.")
     if config.privacy is not None and config.start.origin == "not public":
         raise UserError(
             f"The initial model was trained on {config.start.source}, which is not known to be public, so no guarantee would "
-            "cover what its weights reveal; say that it is public (--init-is-public, or public=True), or train without privacy."
+            "cover what its weights reveal; say that it is public (public=True), or train without privacy."
         )
     shape = config.network
     check_fits(
@@ -222,7 +222,7 @@ def _run(
         return trainer.run(source, until)
     except SafetensorError as error:  # a full disk, seen by the writer of tensors
         place = trainer.folder / CHECKPOINT
-        raise UserError(f"Cannot write {place} ({error}); free some space, then --resume.") from error
+        raise UserError(f"Cannot write {place} ({error}); free some space, then continue with resume=True.") from error
 
 
 def describe(config: RunConfig, facts: DataFacts, series: Series, scaling: Scaling, privacy: Statement) -> ModelSpec:

@@ -60,25 +60,27 @@ def window_spread(train: Series, window: int, otherwise: tuple[float, ...]) -> t
 def _check_facts(facts: DataFacts, channels: int, private: bool) -> None:
     """Called before anything is written: a fact that cannot be used, or would be ignored, is an error."""
     pairs = {
-        ("--typical-level", "--typical-scale"): (facts.typical_level, facts.typical_scale),
-        ("--lower", "--upper"): (facts.lower, facts.upper),
+        ("typical_level", "typical_scale"): (facts.typical_level, facts.typical_scale),
+        ("lower", "upper"): (facts.lower, facts.upper),
     }
     for (one, other), given in pairs.items():
         if given == (None, None):
             continue
         if any(numbers is None or len(numbers) != channels for numbers in given):
-            raise UserError(f"{one} and {other} must both be given, with one number per target ({channels} targets).")
+            raise UserError(
+                f"`{one}` and `{other}` must both be given, with one number per target ({channels} targets)."
+            )
         if not all(math.isfinite(number) for numbers in given for number in numbers or ()):
-            raise UserError(f"{one} and {other} must be finite numbers.")
+            raise UserError(f"`{one}` and `{other}` must be finite numbers.")
     if facts.lower is None or facts.upper is None:
         return
     if not private or facts.typical_scale is not None:
         raise UserError(
-            "--lower and --upper are for a level and scale that are estimated privately: they need --epsilon, and no "
-            "--typical-level and --typical-scale."
+            "`lower` and `upper` are for a level and scale that are estimated privately: they need `privacy`, and no "
+            "`typical_level` and `typical_scale`."
         )
     if any(low >= high for low, high in zip(facts.lower, facts.upper, strict=True)):
-        raise UserError("--lower must be below --upper for every target.")
+        raise UserError("`lower` must be below `upper` for every target.")
 
 
 def _with_reference(

@@ -10,14 +10,13 @@ A gap is short if it is at most a quarter of the season long and has observed ce
 over examples, steps and channels, and every example depends on itself alone.
 """
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-Anchor = Literal["seasonal", "none"]
 SHORT_GAP = 0.25  # of a season
 
 

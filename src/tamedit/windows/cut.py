@@ -60,8 +60,8 @@ def cut(series: Series, length: int, stride: int, least_present: float = 0.5) ->
     if not (sizes >= length).any():
         longest = int(sizes.max(initial=0))
         raise UserError(
-            f"The longest series has {longest} rows, but a window needs {length}; give a longer series or a shorter window "
-            f"(--window {max(longest // 8, 8)})."
+            f"The longest series has {longest} rows, but a window needs {length}; give a longer series or a shorter window, "
+            f"such as window={max(longest // 8, 8)}."
         )
     starts = np.concatenate(
         [np.arange(first, last - length + 1, stride, dtype=np.int64) for first, last in pairwise(series.offsets)]
@@ -97,13 +97,13 @@ def cut_blocks(
     if not starts:
         raise UserError(
             f"No meter has a block of {block or length} rows (the longest has {int(np.diff(series.offsets).max(initial=0))}); "
-            "give a longer series, a shorter window (--window) or a smaller unit (--unit)."
+            "give a longer series, a shorter `window` or a smaller `unit`."
         )
     all_starts, all_spans = np.concatenate(starts), np.concatenate(spans)
     if not len(all_starts):
         raise UserError(
-            f"No whole block of {block or length} rows fits into the training part; give a longer series, or a smaller unit "
-            "(--unit day, or record)."
+            f"No whole block of {block or length} rows fits into the training part; give a longer series, or a smaller unit, "
+            "such as unit='day'."
         )
     kept = _present(series, all_starts, all_spans, least_present)
     return Windows(series, all_starts[kept], length, all_spans[kept])
@@ -124,6 +124,6 @@ def _present(series: Series, starts: np.ndarray, spans: np.ndarray, least: float
     if not kept.any():
         raise UserError(
             f"None of the {len(starts)} windows of {int(spans.min())} rows or more has {least:.0%} of its values; "
-            "give a series with fewer gaps or a shorter window (--window)."
+            "give a series with fewer gaps or a shorter `window`."
         )
     return kept

@@ -15,22 +15,21 @@ from dataclasses import replace
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
-from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
+from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor
 from torch.nn import functional as F
 
+from tamedit.choices import Anchor, Frozen
 from tamedit.data.scaling import Scaling
 from tamedit.streams import example_keys, uniforms
-from tamedit.windows.anchor import Anchor, free_fill
+from tamedit.windows.anchor import free_fill
 from tamedit.windows.batch import Batch, Context
 from tamedit.windows.cut import Windows
 from tamedit.windows.masks import MaskConfig, draw_masks
 
 
-class ExampleConfig(BaseModel):
+class ExampleConfig(Frozen):
     """How windows become examples: public facts, none of them taken from private data."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     anchor: Anchor = "seasonal"
     period: PositiveInt = 24

@@ -15,19 +15,18 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, UInt64
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from torch import Tensor
 
+from tamedit.choices import Frozen
 from tamedit.errors import UserError
 from tamedit.streams import uniforms
 
 Uniforms = Float[Tensor, "B N"]
 
 
-class MaskConfig(BaseModel):
+class MaskConfig(Frozen):
     """Ranges of the schemes (the paper's), and how often each is drawn."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     ratio: tuple[float, float] = (0.1, 0.5)
     horizon: tuple[int, int] = (24, 96)

@@ -21,6 +21,7 @@ from tamedit.runs.config import Speed
 from tamedit.runs.folder import DataFacts
 from tamedit.runs.provenance import Reference
 from tamedit.runs.recipe import RunConfig, make_config
+from tamedit.runs.request import TrainRequest
 from tamedit.runs.start import Initial, load_initial_run
 from tamedit.training.modulations import QUANTITIES
 from tamedit.training.private.released_bounds import LIMIT, Z, example_magnitudes, expected_error
@@ -166,7 +167,6 @@ def test_refusals(free_run: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="mostly noise"):
         train(SPLIT, noisy, tmp_path / "noisy", initial=initial)
     assert not (tmp_path / "noisy").exists()
-    with pytest.raises(UserError, match="needs --epsilon, --init and --bounds"):
-        configured(initial, bounds="off")
-    with pytest.raises(UserError, match="needs --epsilon, --init and --bounds"):
-        make_config(SERIES, "homes", privacy=NEARLY_EXACT, private_bounds=True)
+    for wrong in ({"init": initial, "bounds": "off"}, {}):
+        with pytest.raises(UserError, match="needs `privacy`, `init` and `bounds`"):
+            TrainRequest(privacy=NEARLY_EXACT, private_bounds=True, **wrong)

@@ -17,9 +17,9 @@ model is better than what is free.
 from collections.abc import Iterator
 from typing import Literal
 
+from tamedit.choices import Anchor
 from tamedit.errors import UserError
 from tamedit.privacy.units import Unit
-from tamedit.windows.anchor import Anchor
 from tamedit_paper.grid.cells import Cell, Public
 from tamedit_paper.grid.measures import BySeed, Runs, metric
 from tamedit_paper.grid.recipes import HEAVY, PANELS

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamedit.choices import Anchor
 from tamedit.evaluation.intervals import OverSeeds, over_seeds
 from tamedit.evaluation.labels import LABELS
 from tamedit.figures.gradient_figures import figure as drawn
 from tamedit.figures.plots import RUNS, run_style
 from tamedit.privacy.units import Unit
-from tamedit.windows.anchor import Anchor
 from tamedit_paper.curve.cells import ARMS, EPSILONS, FREE, HARDER, TASKS, BoundArm, nonprivate, private, untuned
 from tamedit_paper.grid.cells import Public
 from tamedit_paper.grid.measures import Runs, metric

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from tamedit.choices import Anchor
 from tamedit.evaluation.labels import LABELS
-from tamedit.windows.anchor import Anchor
 from tamedit_paper.claims.utility import ahead
 from tamedit_paper.claims.verdicts import Check, Claim, Outcome, less
 from tamedit_paper.curve.cells import (

@@ -18,12 +18,12 @@ from typing import Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, model_validator
 
+from tamedit.choices import Anchor
 from tamedit.errors import UserError
 from tamedit.model.bounds import OPERATORS, Bounds, Operator
 from tamedit.model.zoo import TIGHTNESS, Tightness, tightened
 from tamedit.privacy.settings import Privacy
 from tamedit.privacy.units import Unit
-from tamedit.windows.anchor import Anchor
 
 Arm = Literal["non-dp", "vanilla", "aware", "untuned"]
 SERIES_DRAWS = 4  # windows of a meter in one step, when the meter is the unit

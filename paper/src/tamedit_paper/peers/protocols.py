@@ -136,7 +136,7 @@ def evaluate_protocol(
     if protocol.length not in (None, length):
         raise UserError(
             f"The protocol {name} has windows of {protocol.length}, but the model was trained on windows of {length}; train it "
-            f"with --window {protocol.length}."
+            f"with window={protocol.length}."
         )
     check_samples(samples)
     ahead = forecast_horizon(model, horizon)

@@ -130,9 +130,9 @@ def _refuse_twice(readings: grid.Readings, rows: pd.Index, several: bool) -> Non
     index = int(np.argmax(twice))
     remedies = ["delete one of the rows"]
     if not several:
-        remedies.append("name the column of meters with id= (--id) if there are several meters")
+        remedies.append("name the column of meters with id= if there are several meters")
     if readings.times.tz is None:
-        remedies.append("name the time zone with timezone= (--timezone Europe/London) if clocks went back")
+        remedies.append("name the time zone with timezone='Europe/London' (or yours) if clocks went back")
     first, second = sorted(rows[readings.order[index : index + 2]])
     raise UserError(
         f"The time {readings.times[index]}{readings.of_meter(index)} appears twice in {readings.where} (rows {first} "
@@ -154,9 +154,7 @@ def _inspect(parts: Parts, table: Table) -> None:
     for k, name in enumerate(parts.targets):
         column = parts.values[observed[:, k], k]
         if len(column) == 0:
-            raise UserError(
-                f"Column {name!r} of {table.where} has no reading at all; leave it out with targets= (--targets)."
-            )
+            raise UserError(f"Column {name!r} of {table.where} has no reading at all; leave it out with targets=.")
         if column.min() == column.max():
             table.notes.append(f"Column {name!r} never changes (it is always {column[0]:g}).")
     silent = np.add.reduceat(observed.any(axis=1).astype(np.int64), parts.grid.offsets[:-1]) == 0
@@ -180,5 +178,5 @@ def _complete(parts: Parts, table: Table, hold: bool) -> np.ndarray:
     meter = grid.of_meter(parts.meters, int(np.searchsorted(offsets, row, side="right") - 1))
     raise UserError(
         f"The covariate {parts.covariate_names[k]!r} has no value at {parts.grid.times[row]}{meter} in {table.where}; "
-        "covariates must be known at every step: fill it, or pass missing_covariates='hold' (--missing-covariates hold)."
+        "covariates must be known at every step: fill it, or pass missing_covariates='hold'."
     )

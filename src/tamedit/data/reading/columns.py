@@ -61,7 +61,7 @@ def find_roles(table: Table, wanted: Wanted) -> Roles:
     time = find_time(table, named) if wanted.time is None else wanted.time
     if time is None:
         raise UserError(
-            f"No time column was found in {where} among {_listed(columns)}; name it with time= (--time), and write stamps "
+            f"No time column was found in {where} among {_listed(columns)}; name it with time=, and write stamps "
             "as 2024-01-31 13:00."
         )
     rest = [column for column in table.frame.columns if column not in named and column != time]
@@ -81,9 +81,7 @@ def numbers(column: pd.Series, where: str, notes: list[str] | None = None) -> np
     """A column as float32; text and infinities are refused with their row, and lost digits are noted."""
     if pd.api.types.is_datetime64_any_dtype(column.dtype) or pd.api.types.is_complex_dtype(column.dtype):
         what = "complex numbers" if pd.api.types.is_complex_dtype(column.dtype) else "times"
-        raise UserError(
-            f"Column {column.name!r} of {where} contains {what}, not numbers; leave it out with targets= (--targets)."
-        )
+        raise UserError(f"Column {column.name!r} of {where} contains {what}, not numbers; leave it out with targets=.")
     if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:

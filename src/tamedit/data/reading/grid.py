@@ -228,7 +228,7 @@ def _off_grid_sentence(readings: Readings, step: Step, index: int) -> str:
     return (
         f"The time stamp {readings.times[index]}{readings.of_meter(index)} in {readings.where} is not a whole number "
         f"of steps of {spoken(step)} after the first one ({readings.times[first]}); put the readings on a regular "
-        "grid, or name the step with frequency= (--frequency)."
+        "grid, or name the step with frequency=."
     )
 
 
@@ -242,8 +242,8 @@ def _refuse_endless(readings: Readings, step: Step, rows: int) -> None:
     missing = gaps[widest] / 1e6 / step.frequency.total_seconds()
     raise UserError(
         f"Between {times[widest]} and {times[widest + 1]}{readings.of_meter(widest)} in {readings.where} there would "
-        f"be {missing:,.0f} missing steps of {spoken(step)}; correct the time stamps, or name the step with frequency= "
-        "(--frequency)."
+        f"be {missing:,.0f} missing steps of {spoken(step)}; correct the time stamps, or name the step "
+        "with frequency=."
     )
 
 

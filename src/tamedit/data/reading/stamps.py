@@ -70,7 +70,7 @@ def _from_numbers(column: pd.Series, where: str, notes: list[str]) -> pd.Datetim
         row, value = column.index[0], column.iloc[0]
         raise UserError(
             f"Column {column.name!r} of {where} contains numbers that are not times (row {row}: {value}); name the column "
-            "of time stamps with time= (--time)."
+            "of time stamps with time=."
         )
     unit = "s" if largest < 1e11 else "ms" if largest < 1e14 else "us" if largest < 1e17 else "ns"
     notes.append(f"The numbers in {column.name!r} were taken to be Unix time in {unit}, in UTC.")
@@ -189,7 +189,7 @@ def to_zone(times: pd.DatetimeIndex, codes: np.ndarray, timezone: str | None, ta
         raise UserError(
             f"Row {table.frame.index[first]} of {table.where} has the time {times[first]}, which does not exist in "
             f"{timezone} (the clocks went forward); if the stamps are not local times there, use timezone='UTC' "
-            "(--timezone UTC) or none."
+            "or none."
         )
     ambiguous = np.asarray(summer != winter)
     repeated = np.zeros(len(times), bool)

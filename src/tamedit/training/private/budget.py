@@ -46,7 +46,7 @@ class Budget:
         if self.ledger is not None and not self.ledger.record.steps:
             return (
                 f"The budget of ε = {self.privacy.epsilon:g} pays for no step with this noise, so nothing can be trained; allow "
-                "a larger ε or more noise (--noise-multiplier)."
+                "a larger ε or a larger `noise_multiplier`."
             )
         return (
             "The budget was spent on steps that a crash lost, so nothing can be trained; start again in another folder with a "

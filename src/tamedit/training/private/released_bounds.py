@@ -85,7 +85,7 @@ def refuse_noise(config: RunConfig, examples: int) -> None:
     if error > WORST_ERROR:
         raise UserError(
             f"Private bounds from {examples:,} examples would be off by {error:.0%} of the public reference, mostly "
-            "noise; use the bounds of a preset, or measure on public data (tamedit diagnose RUN --bounds, then --reference)."
+            "noise; use the bounds of a preset, or measure on public data (`tamedit diagnose`) and give `reference`."
         )
 
 

@@ -1,0 +1,152 @@
+"""A request becomes a run. `tamedit.fit` and `tamedit train` call `run_request`; a plan and the demo use its parts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tamedit.data.loading import IN_MEMORY, Data, load_split
+from tamedit.data.series import Series
+from tamedit.data.split import Split
+from tamedit.model.zoo import tightened
+from tamedit.runs.artifact import SPECIFICATION
+from tamedit.runs.config import Speed
+from tamedit.runs.folder import DataFacts, check_resumable
+from tamedit.runs.layout import PrivateLayout, layout_of, private_layout
+from tamedit.runs.proposal import CORES, Proposal, propose_for, recommended
+from tamedit.runs.provenance import Reference
+from tamedit.runs.recipe import REFERENCE, RunConfig, make_config
+from tamedit.runs.request import SIMULATED, TrainRequest
+from tamedit.runs.start import Initial, load_initial_run
+from tamedit.training.loop import Progress
+from tamedit.training.public import PLACE, simulated_start
+from tamedit.training.run import RunOutcome, train
+
+Say = Callable[[str], None]  # hears what a user should know on the way, one sentence at a time
+# The choices that `make_config` takes as they are.
+CONFIGURED = {"scale", "anchor", "bounds", "by_block", "private_bounds", "operator", "steps", "seed", "window", "size"}
+CONFIGURED |= {"period", "privacy", "batch_size"}
+FACTS = ("reading", "non_negative", "typical_level", "typical_scale", "lower", "upper")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that training needs: what `prepare` made of a request and its data."""
+
+    folder: Path
+    series: Series
+    split: Split
+    config: RunConfig
+    facts: DataFacts
+    layout: PrivateLayout | None
+    initial: Initial | None
+    resume: bool
+
+    def train(self, *, speed: Speed | None = None, progress: Progress | None = None) -> RunOutcome:
+        return train(
+            self.split,
+            self.config,
+            self.folder,
+            facts=self.facts,
+            speed=speed,
+            resume=self.resume,
+            progress=progress,
+            initial=self.initial,
+            layout=self.layout,
+        )
+
+
+def run_request(
+    data: Data,
+    request: TrainRequest,
+    *,
+    speed: Speed | None = None,
+    progress: Progress | None = None,
+    say: Say | None = None,
+) -> tuple[Prepared, RunOutcome]:
+    """Read the data, prepare the run, train; the outcome has the privacy statement, and the folder the model."""
+    prepared = prepare(data, request, speed=speed, progress=progress, say=say)
+    return prepared, prepared.train(speed=speed, progress=progress)
+
+
+def prepare(
+    data: Data,
+    request: TrainRequest,
+    *,
+    speed: Speed | None = None,
+    progress: Progress | None = None,
+    say: Say | None = None,
+) -> Prepared:
+    """Everything that comes before private training: reading, checks, the model to begin from, the configuration, the plan."""
+    assert request.out is not None
+    series, split = load_split(data, private=request.private, **request.reading)
+    for note in series.notes if say else ():
+        say(f"note: {note}")  # type: ignore[misc]
+    if request.resume:
+        check_resumable(request.out)  # before the long work of a public stage
+    reference = None
+    if request.reference is not None:
+        reference = Reference.load(request.reference, request.anchor, private=request.private)
+    initial = _initial(request, request.out, series, reference, speed, progress, say)
+    config = _configured(data, series, request, reference, initial)
+    layout = layout_of(split.train, config)
+    chosen = {"steps": request.steps, "batch_size": request.batch_size, "size": request.size}
+    config = recommended(config, layout, request.scale, request.minutes, **chosen)
+    facts = DataFacts(**{name: getattr(request, name) for name in FACTS})
+    return Prepared(request.out, series, split, config, facts, layout, initial, request.resume)
+
+
+def plan_request(data: Data, request: TrainRequest, *, cores: int = CORES) -> Proposal:
+    """How to spend the budget of a private request; nothing is read of the data but sizes, stamps and what is missing."""
+    assert request.privacy is not None
+    series, split = load_split(data, private=True, **request.reading)
+    config = _configured(data, series, request, None, None)
+    layout = private_layout(split.train, config.window, config.stride, request.privacy)
+    begins = request.init is not None
+    return propose_for(layout, request.privacy, minutes=request.minutes, cores=cores, begins=begins)
+
+
+def _configured(
+    data: Data, series: Series, request: TrainRequest, reference: Reference | None, initial: Initial | None
+) -> RunConfig:
+    return make_config(
+        series,
+        str(data) if isinstance(data, str | Path) else IN_MEMORY,
+        reference=reference,
+        start=None if initial is None else initial.start,
+        **{name: getattr(request, name) for name in CONFIGURED},
+    )
+
+
+def _initial(
+    request: TrainRequest,
+    folder: Path,
+    series: Series,
+    reference: Reference | None,
+    speed: Speed | None,
+    progress: Progress | None,
+    say: Say | None,
+) -> Initial | None:
+    """The model to begin from; one of simulated homes is trained in the run's folder first, or found there again."""
+    if request.init is None or isinstance(request.init, Initial):
+        return request.init
+    if str(request.init) != SIMULATED:
+        return load_initial_run(
+            Path(request.init),
+            tuning=request.tuning,
+            rank=request.rank,
+            public=request.public,
+            private=request.private,
+        )
+    if say and not (folder / PLACE / SPECIFICATION).exists():
+        say("first: a model of simulated homes (nobody's data, no privacy spent)")
+    return simulated_start(
+        folder,
+        series,
+        anchor=request.anchor,
+        bounds=tightened(reference.magnitudes if reference else REFERENCE[request.anchor], request.bounds),
+        operator=request.operator,
+        tuning=request.tuning,
+        rank=request.rank,
+        speed=speed,
+        progress=progress,
+    )
