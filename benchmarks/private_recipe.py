@@ -44,7 +44,6 @@ def main() -> None:
     parser.add_argument("--ema", type=float, default=0.9)
     parser.add_argument("--tune", default="all", choices=("all", "modulation", "low_rank"))
     parser.add_argument("--rank", type=int, default=4)
-    parser.add_argument("--noise-correction", action="store_true")
     parser.add_argument("--crop", type=int, default=144, help="rows that training takes of a week, from anywhere in it")
     parser.add_argument("--windows", type=int, default=48)
     parser.add_argument("--samples", type=int, default=10)
@@ -67,7 +66,6 @@ def main() -> None:
         "ema": chosen.ema,
         "warmup": max(chosen.steps // 12, 1),
         "decay": chosen.decay,
-        "noise_correction": chosen.noise_correction,
     }
     plain = config.model_dump()
     config = RunConfig.model_validate(plain | {"training": plain["training"] | optimiser, "crop": chosen.crop})

@@ -39,7 +39,6 @@ from tamedit.privacy.settings import Privacy
 from tamedit.runs.layout import private_layout
 from tamedit.runs.recipe import RunConfig, make_config
 from tamedit.streams import purpose_seed, step_generator
-from tamedit.training.optimizer import make_optimizer
 from tamedit.training.public import FACTS, fleet
 from tamedit.training.scales import make_scaling
 from tamedit.training.source import engine_losses, noised_batch
@@ -139,7 +138,10 @@ def trained_a_little(examples: Examples, losses: Losses, config: RunConfig, clip
     """A fresh network after some steps with the mean gradient, or with the mean of clipped ones (no noise)."""
     torch.manual_seed(purpose_seed(config.seed, "weights"))
     network, training = DiffusionTransformer(config.network), config.training
-    optimizer, engine = make_optimizer(network.parameters(), training), Engine(network, clip=CLIP)
+    engine = Engine(network, clip=CLIP)
+    optimizer = torch.optim.AdamW(
+        network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, foreach=True
+    )
     for step in range(training.steps):
         optimizer.param_groups[0]["lr"] = training.rate(step)
         drawn = step_generator(config.seed, "batches", step).integers(0, len(examples), training.batch_size)

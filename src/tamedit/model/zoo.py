@@ -17,7 +17,7 @@ SIZES: dict[str, dict[str, int]] = {
 TIGHTNESS: dict[str, float] = {"loose": 1.00, "medium": 0.90, "tight": 0.75, "too_tight": 0.50}
 
 # (C₀, Γ₀, B₀, A₀). "seasonal": p99 of ‖c‖, |γ|, |β|, |α| in unbounded training without noise on 50 simulated meters, size small
-# (`python benchmarks/reference_magnitudes.py --steps 600`). "none", the paper's form: the best share of such a p99 under the
+# (benchmarks/reference_magnitudes.py, 600 steps). "none", the paper's form: the best share of such a p99 under the
 # paper's noise on the simulator, divided by the 0.9 of the preset medium (`tamedit reproduce reference`).
 REFERENCE: dict[str, Bounds] = {
     "seasonal": Bounds(condition=7.9, scale=2.1, shift=0.72, gate=1.8),

@@ -18,7 +18,6 @@ class TrainingConfig(Frozen):
     decay: Literal["constant", "cosine"] = "constant"
     ema: float = Field(0.999, ge=0, lt=1)
     validate_every: PositiveInt = 1000
-    noise_correction: bool = False  # remove the bias of the noise from Adam's second moment; for private runs
     select: Literal["last", "best"] = "last"  # which weights become the model; "best" looks at validation data
 
     @classmethod

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor, nn
 
 from tamedit.model.tuning import trained
@@ -24,7 +25,6 @@ from tamedit.training.checkpoint import State, load_state, optimizer_tensors, re
 from tamedit.training.distributed import World
 from tamedit.training.ema import MovingAverage
 from tamedit.training.metrics_log import MetricsLog
-from tamedit.training.optimizer import make_optimizer
 
 
 class GradientSource(Protocol):
@@ -106,7 +106,9 @@ class Trainer:
         self.progress = progress or (lambda step, steps, numbers: None)
         moving = trained(network)
         self.names = list(moving)
-        self.optimizer = make_optimizer(moving.values(), config)
+        self.optimizer = torch.optim.AdamW(
+            moving.values(), lr=config.learning_rate, weight_decay=config.weight_decay, foreach=True
+        )
         self.average = MovingAverage(network, config.ema)
         self.best: dict[str, Tensor] = {}
         self.best_loss: float | None = None

@@ -30,7 +30,6 @@ from tamedit.streams import purpose_seed
 from tamedit.training.device import choose_device
 from tamedit.training.distributed import World, join_world
 from tamedit.training.loop import Outcome, Progress, Trainer
-from tamedit.training.optimizer import NoisyAdamW
 from tamedit.training.private.budget import Budget, check_ledger, open_budget, stream_seed
 from tamedit.training.private.gradients import LOGGED, PrivateGradients
 from tamedit.training.private.released_bounds import private_network, refuse_noise
@@ -214,9 +213,6 @@ def _run(
         if budget is None:
             size = config.training.batch_size
             return trainer.run(PlainGradients(network, examples, config.process, size, world, recorder))
-        if isinstance(trainer.optimizer, NoisyAdamW):
-            plan = budget.plan
-            trainer.optimizer.noise_variance = (plan.noise_standard_deviation / plan.divisor) ** 2
         until = budget.until(trainer.step)
         source = PrivateGradients(network, examples, config.process, budget, until, recorder=recorder)
         return trainer.run(source, until)

@@ -5,7 +5,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ import torch
 
 from tamedit.data.scaling import fit_scaling
 from tamedit.data.simulate import simulate
-from tamedit.data.split import split_by_time
 from tamedit.diffusion.loss import denoising_loss
 from tamedit.diffusion.process import Process
 from tamedit.model.bounds import Bounds
@@ -21,12 +19,9 @@ from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import NetworkConfig
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.settings import Privacy
-from tamedit.runs.recipe import make_config
 from tamedit.training.distributed import World
-from tamedit.training.optimizer import NoisyAdamW
 from tamedit.training.private.budget import Budget, stream_seed
 from tamedit.training.private.gradients import PrivateGradients
-from tamedit.training.run import train
 from tamedit.training.source import noised_batch
 from tamedit.windows.cut import Windows, cut_blocks
 from tamedit.windows.examples import ExampleConfig, Examples
@@ -207,21 +202,3 @@ def test_two_processes_give_the_gradient_of_one(tmp_path: Path) -> None:
         assert worker.returncode == 0, errors[-2000:]
     both = torch.load(tmp_path / "gradient.pt", weights_only=True)
     torch.testing.assert_close(both, alone, rtol=1e-4, atol=1e-6)
-
-
-def test_the_optimiser_knows_the_noise_of_the_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The variance that is taken out of the second moment is that of σC / (qN), and not of the sum's noise."""
-    seen: list[float] = []
-    real = NoisyAdamW.step
-
-    def watched(self: NoisyAdamW, *given: Any, **named: Any) -> Any:
-        seen.append(self.noise_variance)
-        return real(self, *given, **named)
-
-    monkeypatch.setattr(NoisyAdamW, "step", watched)
-    series = simulate(meters=3, hours=24 * 20, seed=1)
-    privacy = Privacy(noise_multiplier=2.0, clip=0.5, unit="day")
-    config = make_config(series, "homes", scale="smoke", steps=2, window=24, size="tiny", privacy=privacy, batch_size=8)
-    training = config.training.model_copy(update={"noise_correction": True})
-    train(split_by_time(series), config.model_copy(update={"training": training}), tmp_path / "run")
-    assert seen == pytest.approx([(2.0 * 0.5 / 8) ** 2] * 2)
