@@ -16,9 +16,9 @@ def run_of(cell: str, seed: int, rmse: float, r_squared: float):  # type: ignore
     return result(cell, seed, model=dict(zip(SCORES, (rmse, r_squared, rmse, r_squared), strict=True)))
 
 
-def test_a_run_worse_than_a_constant_guess_has_collapsed() -> None:
+def test_a_run_three_times_worse_than_a_constant_guess_has_collapsed() -> None:
     cell = vanilla("household", 0.2)
-    runs = Runs({cell: [run_of(cell, 0, 6.0, -30.0), run_of(cell, 1, 1.0, -0.9), run_of(cell, 2, 2.0, -1.1)]})
+    runs = Runs({cell: [run_of(cell, 0, 6.0, -30.0), run_of(cell, 1, 1.0, -7.9), run_of(cell, 2, 2.0, -8.1)]})
     line = next(line for line in collapse_text(runs, "household").splitlines() if "DP-vanilla, σ = 0.2" in line)
     assert line.count("3.000 | 2.000 | 2 of 3") == 2, "mean, median and collapsed, for both tasks"
 

@@ -68,7 +68,7 @@ DP-vanilla; C was set on the simulator at σ = 0.1.
 
 COLLAPSE = """## Collapsed runs
 
-A run has *collapsed* at a task if R² < −1: its squared error is more than twice that of one constant guess. RMSE in
+A run has *collapsed* at a task if R² < −8: its RMSE is more than three times that of one constant guess. RMSE in
 z-units, over seeds.
 """
 

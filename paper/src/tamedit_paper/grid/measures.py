@@ -30,7 +30,7 @@ BASELINES = (
     "seasonal_draws",
 )
 BySeed = dict[int, float]
-COLLAPSED = -1.0  # R² of a task
+COLLAPSED = -8.0  # R² of a task: three times the error of a constant guess
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def metric(task: str, name: str, method: str = "model") -> Measure:
 
 
 def collapsed(task: str) -> Measure:
-    """1 for a run whose squared error is more than twice that of a constant guess, R² < −1; else 0."""
+    """1 for a run whose RMSE is more than three times that of a constant guess, R² < −8; else 0."""
 
     def read(result: Result) -> float | None:
         found = result.number(task, "R2")
