@@ -24,7 +24,7 @@ def plan(
     source: Annotated[
         str | None, typer.Argument(help="A named data set or a file, whose units are counted; or give --units.")
     ] = None,
-    request: TrainRequest,
+    chosen: dict[str, Any],
     units: Annotated[
         int | None,
         typer.Option("--units", help="Training examples: one per block (home-weeks) or one per meter (series)."),
@@ -38,6 +38,7 @@ def plan(
     """
     if (source is None) == (units is None):
         raise UserError("Give either a data source or --units N, the number of training examples.")
+    request = TrainRequest.flat(**chosen)
     if units is not None and request.reading:
         raise UserError(
             f"{', '.join(options.as_options(request.reading))} say how to read a file, but --units reads none; leave them out."

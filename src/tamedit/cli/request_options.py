@@ -20,25 +20,22 @@ _FLAGS = {name: flag(name) for name in CHOICES}
 
 
 def asks_for(*names: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command the options of these choices; they reach it as one `TrainRequest`, its argument `request`.
+    """Gives a command the options of these choices; what was given of them, and how to read a table, reaches it as `chosen`.
 
-    `defaults` are the command's own; `...` makes an option required. The command also gets the options of how to read a table.
+    `TrainRequest.flat(**chosen)` is the request. `defaults` are the command's own; `...` makes an option required.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def asked(context: typer.Context, reading: dict[str, Any], **arguments: Any) -> None:
-            chosen = {name: arguments.pop(name) for name in names}
-            request = TrainRequest.flat(
-                reading=reading,
-                **{name: value for name, value in chosen.items() if name in defaults or _was_given(context, name)},
-            )
-            command(request=request, **arguments)
+            every = {name: arguments.pop(name) for name in names}
+            given = {name: value for name, value in every.items() if name in defaults or _was_given(context, name)}
+            command(chosen={"reading": reading, **given}, **arguments)
 
         kind = inspect.Parameter.KEYWORD_ONLY
         parameters = [inspect.Parameter("context", kind, annotation=typer.Context)]
         for name, own in inspect.signature(command).parameters.items():
-            if name != "request":
+            if name != "chosen":
                 parameters.append(own.replace(kind=kind))
                 continue
             parameters += [_option(one, defaults.get(one, CHOICES[one].default)) for one in names]

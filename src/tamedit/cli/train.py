@@ -1,6 +1,6 @@
 """`tamedit train`: a source in, a run folder out."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,7 +20,7 @@ def train(
     source: Annotated[
         str, typer.Argument(help="A named data set (etth1, ettm1, household, ideal), or a CSV or Parquet file.")
     ],
-    request: TrainRequest,
+    chosen: dict[str, Any],
     device: options.Device = "auto",
     threads: Annotated[int, typer.Option("--threads", help="CPU threads (0: torch's choice).", min=0, max=1024)] = 0,
     diagnose_every: Annotated[
@@ -38,6 +38,7 @@ def train(
     say = None if as_json else options.say
     try:
         with RunProgress(quiet=as_json) as progress:
+            request = TrainRequest.flat(**chosen)
             prepared, outcome = run_request(source, request, speed=speed, progress=progress, say=say)
     except KeyboardInterrupt as stop:
         raise options.Stopped(str(stop) or "stopped.") from None

@@ -21,7 +21,7 @@ def draw_noise(
 ) -> tuple[Int64[Tensor, " B"], Float[Tensor, "B L K"]]:
     """A time step and the noise of every example, each from the example's own stream."""
     count, length, channels = batch.residual.shape
-    time = (uniforms(keys, 1)[:, 0] * process.steps).long().clamp(max=process.steps - 1)
+    time = process.time(uniforms(keys, 1)[:, 0])
     epsilon = normals(keys, length * channels, offset=1).view(count, length, channels)
     return time, epsilon
 

@@ -38,6 +38,10 @@ class Process(Frozen):
         """√(1 − ᾱ_t)."""
         return (1 - self.signal.double().square()).sqrt().float()
 
+    def time(self, uniform: Float[Tensor, " B"]) -> Int64[Tensor, " B"]:
+        """Steps, all equally likely, from numbers that are uniform in [0, 1]."""
+        return (uniform * self.steps).long().clamp(max=self.steps - 1)
+
     def diffuse(
         self, clean: Float[Tensor, "B L K"], epsilon: Float[Tensor, "B L K"], time: Int64[Tensor, " B"]
     ) -> tuple[Float[Tensor, "B L K"], Float[Tensor, "B L K"]]:

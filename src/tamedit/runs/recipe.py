@@ -24,7 +24,7 @@ from tamedit.windows.masks import MaskConfig
 
 LONGEST = 512  # rows of a window, unless the user says more
 SIZE_OF: dict[Scale, Size] = {"smoke": "tiny", "laptop": "small", "paper": "paper"}
-PAPER_MASKS = MaskConfig(weights={"random": 1.0, "block": 1.0, "stride": 1.0})
+MASKS, PAPER_MASKS = MaskConfig(), MaskConfig(weights={"random": 1.0, "block": 1.0, "stride": 1.0})
 
 
 class RunConfig(Frozen):
@@ -96,7 +96,7 @@ def make_config(
         calendar=calendar,
         scaling="nonprivate" if paper_form else "instance",
         examples=ExampleConfig(anchor=anchor, period=season, residual_limit=None if paper_form else 5.0),
-        masks=PAPER_MASKS if paper_form else MaskConfig(),
+        masks=PAPER_MASKS if paper_form else MASKS,
         network=NetworkConfig(
             target_channels=len(series.targets),
             covariate_channels=len(series.covariate_names) + (6 if calendar else 0),

@@ -19,12 +19,18 @@ from tamedit.windows.examples import Examples
 
 
 def noised_batch(
-    examples: Examples, indices: np.ndarray, step: int, process: Process, draws: int = 1
+    examples: Examples,
+    indices: np.ndarray,
+    step: int,
+    process: Process,
+    draws: int = 1,
+    device: torch.device | str = "cpu",
 ) -> tuple[Batch, torch.Tensor, torch.Tensor]:
     """The batch of some examples at a step with its diffusion times and noise: `draws` rows per example."""
-    batch = examples.batch(indices, step, draws)
+    batch = examples.batch(indices, step, draws).to(device)
     keys = example_keys(examples.seed, "diffusion", step, examples.names(indices, draws))
-    return batch, *draw_noise(keys, batch, process)
+    time, epsilon = draw_noise(keys, batch, process)
+    return batch, time.to(device), epsilon.to(device)
 
 
 def engine_losses(process: Process) -> Callable[[Any, Any], torch.Tensor]:
@@ -41,11 +47,11 @@ def example_losses(
     network: torch.nn.Module, examples: Examples, indices: np.ndarray, step: int, process: Process, device: torch.device
 ) -> torch.Tensor:
     """The losses of some windows at a step, each a function of its own window and stream. Shape (B,)."""
-    batch, time, epsilon = noised_batch(examples, indices, step, process)
+    batch, time, epsilon = noised_batch(examples, indices, step, process, device=device)
     # bfloat16 where the device gains from it; on a CPU it does not.
     precision = torch.autocast("cuda", torch.bfloat16) if device.type == "cuda" else nullcontext()
     with precision:
-        return denoising_loss(network, batch.to(device), time.to(device), epsilon.to(device), process)
+        return denoising_loss(network, batch, time, epsilon, process)
 
 
 class PlainGradients:
@@ -84,7 +90,7 @@ class PlainGradients:
     def look(self, step: int, indices: np.ndarray) -> ClippedSum:
         """The gradient of each example, for the record; the training gradient does not change."""
         assert self.engine is not None
-        batch = tuple(part.to(self.device) for part in noised_batch(self.examples, indices, step, self.process))
+        batch = noised_batch(self.examples, indices, step, self.process, device=self.device)
         return self.engine(engine_losses(self.process), batch, units=len(indices))
 
 

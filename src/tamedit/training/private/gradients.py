@@ -39,6 +39,7 @@ class PrivateGradients:
         plan, privacy = budget.plan, budget.privacy
         self.network, self.examples, self.process, self.plan = network, examples, process, plan
         self.ledger, self.until, self.world = budget.ledger, until, budget.world
+        self.losses = engine_losses(process)
         self.device = next(network.parameters()).device
         self.sampler = plan.sampler(secure=privacy.secure)
         self.noise = plan.noise(secure=privacy.secure)
@@ -56,10 +57,8 @@ class PrivateGradients:
             self.ledger.take(self.until - step)
         drawn = self.world.same_indices(self.sampler.sample(step))
         mine = self.world.share(drawn)
-        batch = tuple(
-            part.to(self.device) for part in noised_batch(self.examples, mine, step, self.process, self.plan.draws)
-        )
-        result = self.engine(engine_losses(self.process), batch, units=len(mine), draws=self.plan.draws)
+        batch = noised_batch(self.examples, mine, step, self.process, self.plan.draws, self.device)
+        result = self.engine(self.losses, batch, units=len(mine), draws=self.plan.draws)
         if self.recorder is not None and self.recorder.due(step):
             self.recorder.examples(step, result)
         sums = list(result.sums.values())
