@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -29,28 +28,20 @@ def ask(
     return int(ended.value.code or 0), out, err
 
 
-def test_help_answers_at_once_and_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy() -> None:
+    """What makes help slow is what it imports; seconds are for benchmarks."""
     code = (
-        "import sys, time; start = time.perf_counter(); sys.argv = ['tamedit', '--help']\n"
+        "import sys; sys.argv = ['tamedit', '--help']\n"
         "from tamedit.cli.main import main\n"
         "try: main()\n"
         "except SystemExit as end: assert not end.code\n"
         "heavy = [n for n in ('torch', 'pandas', 'diffusers', 'scipy', 'matplotlib') if n in sys.modules]\n"
         "print('HEAVY', heavy, file=sys.stderr)"
     )
-    seconds = []
-    for _ in range(3):  # the machine may be busy: the best of three counts
-        start = time.perf_counter()
-        answer = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT
-        )
-        seconds.append(time.perf_counter() - start)
-        assert "HEAVY []" in answer.stderr
-        for command in ("train", "impute", "forecast", "generate", "evaluate", "demo", "data"):
-            assert command in answer.stdout
-        if seconds[-1] < 1.5:
-            break
-    assert min(seconds) < 1.5
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    assert "HEAVY []" in answer.stderr
+    for command in ("train", "impute", "forecast", "generate", "evaluate", "demo", "data"):
+        assert command in answer.stdout
 
 
 def test_version_and_no_arguments(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,7 +112,7 @@ def test_a_horizon_that_is_no_number_of_steps(
     file = smoke_run.parent / "meter.csv"
     with untouched(tmp_path):
         sentence = mistake("forecast", smoke_run, file, "--horizon", horizon, "--out", tmp_path / "out.csv")
-    assert f"horizon='{horizon}' is not a whole number of steps of 1 hour" in sentence
+    assert f"--horizon {horizon} is not a whole number of steps of 1 hour" in sentence
 
 
 @pytest.mark.parametrize("quantiles", ["0.9,0.1", "0.5,0.5", "0,0.5", "10,90", "low", ","])
@@ -120,7 +120,7 @@ def test_quantiles_that_cannot_be(mistake: Callable[..., str], smoke_run: Path, 
     file = smoke_run.parent / "meter.csv"
     with untouched(tmp_path):
         sentence = mistake("impute", smoke_run, file, "--quantiles", quantiles, "--out", tmp_path / "out.csv")
-    assert f"quantiles='{quantiles}' is not possible; give increasing numbers between 0 and 1" in sentence
+    assert f"--quantiles {quantiles} is not possible; give increasing numbers between 0 and 1" in sentence
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,6 @@ def test_bounds_are_advised_where_noise_carries_the_modulation_away() -> None:
     near = far.model_copy(update={"walk": COLLAPSE_WALK / 2})
     quiet = far.model_copy(update={"noise_over_signal": COLLAPSE_NOISE / 2})
     assert (far.collapses, near.collapses, quiet.collapses) == (True, False, False)
-    assert "keep them" in far.advice()
-    assert "keep them" not in near.advice()
+    assert "use bounds" in far.advice()
+    assert "use bounds" not in near.advice()
     assert "walk 1.6" in far.numbers()

@@ -120,6 +120,9 @@ def test_arguments_are_flags_on_the_command_line() -> None:
         ("add `privacy`", "add --epsilon"),
         ("anyway=True, or a column 'x.window=3'", "--not-public-anyway, or a column 'x.window=3'"),
         ("`load_initial_run` and ema=2.0", "`load_initial_run` and ema=2.0"),
+        ("There is no file runs/seed=3/x.csv", "There is no file runs/seed=3/x.csv"),
+        ("'ideal/vanilla/epsilon=8/unit=week' is no cell", "'ideal/vanilla/epsilon=8/unit=week' is no cell"),
+        ("See page?seed=3&unit=4", "See page?seed=3&unit=4"),
     ):
         assert in_flags(said) == read
 

@@ -285,7 +285,7 @@ def test_save_and_load(model: Model, tmp_path: Path) -> None:
     )
     again = Model.load(model.save(str(tmp_path / "copy"))[0].parent, "cpu")  # over itself
     pd.testing.assert_frame_equal(again.forecast(frame, 3, sampler=FAST), model.forecast(frame, 3, sampler=FAST))
-    with pytest.raises(UserError, match="holds no trained model"):
+    with pytest.raises(UserError, match="contains no trained model"):
         Model.load(tmp_path / "elsewhere")
     pd.testing.assert_frame_equal(copy.generate(2, sampler=FAST), model.generate(2, sampler=FAST))
 

@@ -56,7 +56,7 @@ def test_everything_at_scale_smoke_survives_a_kill(data_folder: Path, tmp_path: 
         assert label in page
     assert "(not run)" not in page
     figures = list((tmp_path / "page" / "reproduction").glob("*.png"))
-    assert len(figures) == sum(label.startswith("fig:") for label in labels())
+    assert len(figures) == sum(label.startswith("fig:") for label in labels()) + 1, "and the figure of the regime"
     assert all(figure.stat().st_size > 5000 for figure in figures)
 
     before = untimed(tmp_path / "results")

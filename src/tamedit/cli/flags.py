@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 VALUE = r"""'[^']*'|"[^"]*"|\([^)]*\)|[^\s;,()`]*[^\s;,.()`]"""
+BEFORE = r"(?<![^\s(,;:])"  # an argument begins a word; inside a path, a cell or an address it is the user's own text
 
 
 def flag(name: str) -> str:
@@ -23,10 +24,12 @@ def in_flags(text: str, known: dict[str, str] | None = None) -> str:
         name, value = found["quoted"] or found["name"], found["value"]
         if value in (None, "True"):
             return known[name]
-        plain = value.strip("'\"()").replace(", ", ",").rstrip(",")
+        plain = value.strip("'\"")
+        if value.startswith("("):
+            plain = value.strip("()").replace(", ", ",").rstrip(",")
         return f"{known[name]} {plain if value.endswith(('…', ')')) else shlex.quote(plain)}"
 
-    return re.sub(rf"`(?P<quoted>{names})`|(?<![\w.`-])(?P<name>{names})=(?P<value>{VALUE})?", written, text)
+    return re.sub(rf"`(?P<quoted>{names})`|{BEFORE}(?P<name>{names})=(?P<value>{VALUE})?", written, text)
 
 
 @cache

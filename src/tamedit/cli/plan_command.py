@@ -51,7 +51,9 @@ def plan(
     assert privacy is not None
     assert privacy.epsilon is not None
     if init not in (None, SIMULATED) and not (Path(init) / WEIGHTS).is_file():
-        raise UserError(f"--init {init} holds no trained model; name a folder made by `tamedit train`, or `simulated`.")
+        raise UserError(
+            f"--init {init} contains no trained model; name a folder made by `tamedit train`, or `simulated`."
+        )
     if source is not None:
         found = plan_request(source, request, cores=cores)
     else:

@@ -30,6 +30,8 @@ def train(
     as_json: options.AsJson = False,
 ) -> None:
     """Train a model that fills gaps, forecasts and generates; with --epsilon, privately."""
+    request = TrainRequest.flat(**chosen)  # a mistake is answered before anything heavy is imported
+
     from tamedit.cli.progress import RunProgress
     from tamedit.runs.config import Speed
     from tamedit.training.requested import run_request
@@ -38,7 +40,6 @@ def train(
     say = None if as_json else options.say
     try:
         with RunProgress(quiet=as_json) as progress:
-            request = TrainRequest.flat(**chosen)
             prepared, outcome = run_request(source, request, speed=speed, progress=progress, say=say)
     except KeyboardInterrupt as stop:
         raise options.Stopped(str(stop) or "stopped.") from None

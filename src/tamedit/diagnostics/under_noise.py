@@ -43,7 +43,7 @@ def measure_under_noise(run: Path, public: bool = False) -> Reference:
             "test_only=True, on public or simulated data."
         )
     found = measure_run(run, public=public)
-    _, split = load_split(config.source, **facts.reading)
+    _, split = load_split(config.source, private=True, **facts.reading)
     scores = {0.0: _score(run, split)}  # no bounds at all
     for share in SHARES:
         scores[share] = _trained_score(config, facts, split, found.magnitudes.scaled(share))
@@ -70,4 +70,5 @@ def _trained_score(config: RunConfig, facts: DataFacts, split: Split, bounds: Bo
 def _score(folder: Path, split: Split) -> float:
     tasks = evaluate(Model.load(folder), split, samples=SAMPLES, windows=WINDOWS).to_dict()["tasks"]
     errors = [tasks[task]["model"]["z"]["point_RMSE"] for task in ("imputation", "forecast")]
-    return math.exp(sum(map(math.log, errors)) / len(errors))
+    score = math.exp(sum(map(math.log, errors)) / len(errors))
+    return score if math.isfinite(score) else math.inf

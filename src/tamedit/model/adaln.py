@@ -40,9 +40,9 @@ class BoundedAdaLNZero(nn.Module):
         h = h + gated(attention, self.attention(modulate(self.norm1(h), attention)))
         h = h + gated(mlp, self.mlp(modulate(self.norm2(h), mlp)))
 
-    Without `bounds` it has those of the preset medium; `Bounds()` leaves everything free. Guarantees, for every finite c:
-    ‖ĉ‖₂ ≤ c_max, |γ| ≤ γ_max, |β| ≤ β_max, |α| ≤ α_max. The only parameters are those of one `nn.Linear`, so every
-    per-example gradient library can handle it.
+    Without `bounds` it has those of the preset medium; `Bounds()` leaves everything free. Guarantees, for every finite c and
+    every operator but `none`: ‖ĉ‖₂ ≤ c_max, |γ| ≤ γ_max, |β| ≤ β_max, |α| ≤ α_max. The only parameters are those of one
+    `nn.Linear`, so every per-example gradient library can handle it.
     """
 
     def __init__(

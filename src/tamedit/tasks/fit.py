@@ -1,6 +1,5 @@
 """Series in, model out: the Python face of training."""
 
-import inspect
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from pydantic import ValidationError
 
 from tamedit.choices import Anchor, Operator, Scale, Size, Tightness, Tuning
 from tamedit.data.loading import Data
-from tamedit.data.series import read
+from tamedit.data.series import check_reading
 from tamedit.errors import UserError, first_complaint
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.config import Speed
@@ -65,8 +64,7 @@ def fit(
         reading: goes to `tamedit.read`.
     """
     given = {name: value for name, value in locals().items() if name in TrainRequest.model_fields and name != "reading"}
-    if unknown := sorted(set(reading) - {*inspect.signature(read).parameters, *RENAMED}):
-        raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}")
+    check_reading(fit, set(reading) - set(RENAMED))
     renamed = {name: reading.pop(name) for name in RENAMED if name in reading}
     chosen = {name: value for name, value in given.items() if not _is_default(name, value)}
     request = TrainRequest(reading=reading, **chosen, **renamed)

@@ -3,7 +3,9 @@
 from tamedit.runs.config import TrainingConfig
 from tamedit.runs.recipe import Scale
 from tamedit_paper.claims.verdicts import ENOUGH
-from tamedit_paper.grid.recipes import EFFORT
+from tamedit_paper.grid.cells import Cell
+from tamedit_paper.grid.matching import plain_rate
+from tamedit_paper.grid.recipes import EFFORT, training_of
 
 INTRODUCTION = """# The paper's tables and figures, made again
 
@@ -39,15 +41,15 @@ DIFFERENCES = """## What differs from the paper
 
 - **Data.** PrivatePower is not public. The tables use one real household (UCI, hourly) in the same pipeline (windows of 168
   hours, stride 24, 70/15/15 by time, six calendar channels); ETTh1 and ETTm1 are the paper's own.
-- **Size and length.** See the settings above: a laptop's network is smaller and trains for fewer steps. Fewer steps cost less
-  privacy, so ε at the same σ is smaller than the paper's settings would give.
+- **Size and length.** A laptop's network is smaller and trains for fewer steps. Its σ, learning rate and C are its own, so that the
+  numbers without units agree (see the regime above). Fewer steps cost less privacy: ε of both stands there.
 - **Privacy.** The paper states σ and no ε. Ours stands beside every σ, of the whole mechanism, for a window (what the paper's
   layout protects) and for one reading. The paper's form standardises with statistics of the training split, which ε does not
   cover. Noise of these runs is reproducible, so they carry no guarantee at all: they are experiments.
 - **Block.** The paper prints v = γ ⊙ u + β; with AdaLN-Zero's initialisation no gradient would ever flow. Ours is DiT's
   v = (1 + γ) ⊙ u + β with γ bounded.
-- **Bounds.** The paper does not give (C₀, Γ₀, B₀, A₀). Ours are p99 of ‖c‖, |γ|, |β|, |α| in unbounded training on simulated
-  meters, the same for every data set.
+- **Bounds.** The paper does not give (C₀, Γ₀, B₀, A₀). Ours come from a sweep on simulated meters under the paper's noise
+  (see the reference magnitudes), the same for every data set.
 - **Runs.** The paper gives one number a cell and no scatter. Here it is seeds and intervals.
 - **Step times** are those of the grid itself, with other runs on the same machine.
 - **Added.** Free baselines under every table of utility, and the anchored form in the main tables; both are marked.
@@ -56,7 +58,7 @@ DIFFERENCES = """## What differs from the paper
 REGIME = """A smaller network that trains for fewer steps at the same σ and learning rate is another experiment. Scale `{scale}`
 chooses its σ, learning rate and clipping norm so that the numbers without units are the paper's: *noise over signal*
 σ √P / B, the *walk* rate √T √width (how far noise alone carries what a layer says; AdamW makes steps of the size of
-its rate, whatever σ is), the share of clipped gradients, and warm-up and averaging as shares of the steps. The
+its rate, whatever σ is), warm-up and averaging as shares of the steps, and, at σ = 0.1, the share of clipped gradients. The
 paper's σ names a row throughout this page; the σ that was used stands here. Samples are drawn without any clamp, in
 all arms alike.
 """
@@ -68,7 +70,7 @@ DP-vanilla; C was set on the simulator at σ = 0.1.
 
 COLLAPSE = """## Collapsed runs
 
-A run has *collapsed* at a task if R² < −8: its RMSE is more than three times that of one constant guess. RMSE in
+A run has *collapsed* at a task if R² < −8 (a mark set after the first runs were seen): its RMSE is more than three times that of one constant guess. RMSE in
 z-units, over seeds.
 """
 
@@ -103,12 +105,12 @@ which was added after the first seven runs, one seed each.
 def settings_text(scale: Scale) -> str:
     """What a scale spends, beside the paper's settings."""
     ours, paper, defaults = EFFORT[scale], EFFORT["paper"], dict(TrainingConfig.model_validate({}))
-    training = {**defaults, **ours.training}
+    training = {**defaults, **training_of(Cell(source="household", arm="vanilla", sigma=0.1), scale)}
     rows = [
         *((key, ours.network[key], paper.network[key]) for key in ("depth", "width", "heads")),
-        *((name, training[key], defaults[key]) for name, key in _TRAINING.items()),
+        *((name, f"{training[key]:.6g}", f"{defaults[key]:.6g}") for name, key in _TRAINING.items()),
         ("test windows", ours.windows, f"not said ({paper.windows} at scale `paper`)"),
-        ("samples a window", ours.samples, f"not said ({paper.samples} at scale `paper`)"),
+        ("samples per window", ours.samples, f"not said ({paper.samples} at scale `paper`)"),
         ("sampler steps", ours.sampler.solver_steps, f"not said ({paper.sampler.solver_steps} at scale `paper`)"),
     ]
     lines = [
@@ -117,7 +119,8 @@ def settings_text(scale: Scale) -> str:
         *(f"| {a} | {b} | {c} |" for a, b, c in rows),
     ]
     same = (
-        "Clipping threshold C = 1 unless a table varies it; δ = 1e-5; arms of a table differ in the forward pass alone."
+        f"Clipping threshold C = {ours.clip:g} where the paper has 1; δ = 1e-5. The private arms of a table differ in the forward "
+        f"pass alone. Runs without privacy have the learning rate {plain_rate(ours.network['width']):g}."
     )
     return "## Settings\n\n" + "\n".join(lines) + f"\n\n{same}\n"
 

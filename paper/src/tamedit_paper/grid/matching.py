@@ -4,8 +4,8 @@
     rate' = rate* · √(T* width*) / √(T width)   the same walk of what noise does to a layer
     warm-up and averaging                       the same shares of the steps
 
-A star marks the paper's. At the paper's own size every setting comes back as it is. Depth takes no part: at the same noise over
-signal and the same walk, networks of 2, 4 and 8 blocks behave alike (`tamedit reproduce regime`).
+A star marks the paper's. At the paper's own size every setting comes back as it is. Depth takes no part in the walk as it is
+defined; `tamedit reproduce regime` has runs of 4, 6 and 8 blocks to see what that leaves out.
 
 A run without privacy has no noise that could walk. It takes the paper's rate times width* / width: then a step along its
 gradient changes what a layer says by as much as in the paper.
