@@ -41,8 +41,8 @@ DIFFERENCES = """## What differs from the paper
 
 - **Data.** PrivatePower is not public. The tables use one real household (UCI, hourly) in the same pipeline (windows of 168
   hours, stride 24, 70/15/15 by time, six calendar channels); ETTh1 and ETTm1 are the paper's own.
-- **Size and length.** A laptop's network is smaller and trains for fewer steps. Its σ, learning rate and C are its own, so that the
-  numbers without units agree (see the regime above). Fewer steps cost less privacy: ε of both stands there.
+- **Size and length.** A laptop's network is smaller and trains for fewer steps. Its σ, learning rate and C are its own, so
+  that the numbers without units agree (see the regime above). Fewer steps cost less privacy: ε of both stands there.
 - **Privacy.** The paper states σ and no ε. Ours stands beside every σ, of the whole mechanism, for a window (what the paper's
   layout protects) and for one reading. The paper's form standardises with statistics of the training split, which ε does not
   cover. Noise of these runs is reproducible, so they carry no guarantee at all: they are experiments.
@@ -70,8 +70,8 @@ DP-vanilla; C was set on the simulator at σ = 0.1.
 
 COLLAPSE = """## Collapsed runs
 
-A run has *collapsed* at a task if R² < −8 (a mark set after the first runs were seen): its RMSE is more than three times that of one constant guess. RMSE in
-z-units, over seeds.
+A run has *collapsed* at a task if R² < −8 (a mark set after the first runs were seen): its RMSE is more than
+three times that of one constant guess. RMSE in z-units, over seeds.
 """
 
 LOSS_BY_TIME = """## Loss and samples
@@ -119,8 +119,8 @@ def settings_text(scale: Scale) -> str:
         *(f"| {a} | {b} | {c} |" for a, b, c in rows),
     ]
     same = (
-        f"Clipping threshold C = {ours.clip:g} where the paper has 1; δ = 1e-5. The private arms of a table differ in the forward "
-        f"pass alone. Runs without privacy have the learning rate {plain_rate(ours.network['width']):g}."
+        f"Clipping threshold C = {ours.clip:g} where the paper has 1; δ = 1e-5. The private arms of a table differ in the "
+        f"forward pass alone. Runs without privacy have the learning rate {plain_rate(ours.network['width']):g}."
     )
     return "## Settings\n\n" + "\n".join(lines) + f"\n\n{same}\n"
 
