@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from made_meter import meter
+from made_meter import meter, with_gaps
 
 import tamedit as tame
 from tamedit.cli import fill as cli
@@ -21,14 +21,6 @@ LEVELS = [f"q{round(100 * level):02d}" for level in QUANTILES]
 @pytest.fixture(scope="module")
 def model(smoke_run: Path) -> Model:
     return Model.load(smoke_run, "cpu")
-
-
-def with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
-    holed = frame.copy()
-    holed.iloc[20:23] = np.nan
-    holed.iloc[60:130] = np.nan  # longer than the window of 48
-    holed.iloc[-1] = np.nan
-    return holed
 
 
 def test_the_columns_of_an_answer_follow_the_quantiles(model: Model) -> None:

@@ -103,7 +103,7 @@ def _walks(configs: dict[float, dict[str, Any]]) -> str:
 
 def collapse_text(runs: Runs, source: str) -> str:
     """Means, medians and collapsed runs of the main comparison: a mean over seeds hides that some collapse and some do not."""
-    heads = [f"{task}: {what}" for task in TASKS for what in ("mean RMSE", "median", "collapsed")]
+    heads = [f"{task}: {what}" for task in TASKS for what in ("mean RMSE", "median", "collapsed", "mean CRPS")]
     lines = ["| data | run | " + " | ".join(heads) + " |", "|---" * (len(heads) + 2) + "|"]
     for data, sigmas in ((source, SIGMAS), ("etth1", (ETT_SIGMA,)), ("ettm1", (ETT_SIGMA,))):
         cells = [(PLAIN, non_dp(data))]
@@ -121,9 +121,16 @@ def _spread(runs: Runs, cell: str) -> list[str]:
     for task in TASKS:
         values = list(runs.values(cell, metric(task, "point_RMSE")).values())
         lost = [bool(one) for one in runs.values(cell, collapsed(task)).values()]
-        said += (
-            [f"{fmean(values):.3f}", f"{median(values):.3f}", f"{sum(lost)} of {len(lost)}"] if values else [NONE] * 3
-        )
+        spread = list(runs.values(cell, metric(task, "CRPS")).values())
+        if values and spread:
+            said += [
+                f"{fmean(values):.3f}",
+                f"{median(values):.3f}",
+                f"{sum(lost)} of {len(lost)}",
+                f"{fmean(spread):.3f}",
+            ]
+        else:
+            said += [NONE] * 4
     return said
 
 
