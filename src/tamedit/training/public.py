@@ -18,7 +18,7 @@ from tamedit.model.tuning import Tuning
 from tamedit.model.zoo import SIZES
 from tamedit.runs.artifact import WEIGHTS
 from tamedit.runs.config import Speed
-from tamedit.runs.folder import DataFacts
+from tamedit.runs.folder import DataFacts, load_run
 from tamedit.runs.recipe import RunConfig, make_config
 from tamedit.runs.start import Initial, load_initial_run
 from tamedit.training.loop import Progress
@@ -117,4 +117,9 @@ def simulated_start(
         config = public_config(homes, anchor=anchor, bounds=bounds, operator=operator, network=SIZES["mini"])
         if not train_public(config, split_fleet(homes), folder, speed=speed, progress=progress):
             raise KeyboardInterrupt("stopped in the public stage; continue with the same command.")
+    found, _ = load_run(folder)
+    if found.source != SOURCE or found.start is not None:  # a model that lies here is not public for that
+        raise UserError(
+            f"{folder} contains a model of {found.source}, not of simulated homes; move it, or use another `out`."
+        )
     return load_public(folder, tuning=tuning, rank=rank)
