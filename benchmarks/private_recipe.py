@@ -22,8 +22,8 @@ from tamedit.diagnostics.tails import summarise
 from tamedit.evaluation.evaluate import Evaluation, evaluate
 from tamedit.model.zoo import SIZES
 from tamedit.privacy.settings import Privacy
-from tamedit.runs.config import Speed
-from tamedit.runs.recipe import RunConfig, make_config
+from tamedit.runs.config import RunConfig, Speed
+from tamedit.runs.recipe import make_config
 from tamedit.runs.start import load_initial_run
 from tamedit.tasks.model import Model
 from tamedit.training.public import FACTS

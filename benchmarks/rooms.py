@@ -58,15 +58,19 @@ def stays(calls: list[tuple[Path, str]], by_function: bool) -> list[tuple[str, l
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--functions", action="store_true", help="count functions instead of files")
-    by_function = parser.parse_args().functions
+def found_stays(by_function: bool = False) -> list[tuple[str, list[str]]]:
+    """The stays of a small private run."""
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "homes.csv"
         simulate(meters=4, hours=2016, seed=0).frame().to_csv(table, index=False)
         run = ["train", str(table), "--out", f"{folder}/run", "--scale", "smoke", "--steps", "3", "--epsilon", "8"]
-        found = stays(first_calls([*run, "--json"]), by_function)
+        return stays(first_calls([*run, "--json"]), by_function)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--functions", action="store_true", help="count functions instead of files")
+    found = found_stays(parser.parse_args().functions)
     for room, touched in found:
         print(f"{room:10s} {', '.join(touched)}")
     print(f"{len(found) - 1} changes of room")

@@ -1,15 +1,28 @@
-"""What the tree promises: no two files of one name, and nothing drawn or tabled outside of its room."""
+"""What the tree promises: no two files of one name, one pass through the rooms, nothing drawn or tabled outside its room."""
 
+import runpy
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 SOURCE = Path(__file__).parents[1] / "src" / "tamedit"
+MOST_CHANGES = 20  # of room, by the first touch of each file
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
 def test_no_file_name_occurs_twice() -> None:
     counts = Counter(path.name for path in FILES if path.name != "__init__.py")
     assert [name for name, count in counts.items() if count > 1] == []
+
+
+def test_a_private_run_goes_through_the_rooms_in_one_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    """`python benchmarks/rooms.py` prints the order, for whoever makes this fail."""
+    rooms = runpy.run_path(str(SOURCE.parents[1] / "benchmarks" / "rooms.py"))
+    found = [room for room, _ in rooms["found_stays"]()]
+    assert found[0] == "cli"
+    assert set(found) == {"cli", "runs", "privacy", "training", "data", "model", "windows", "diffusion"}
+    assert len(found) - 1 <= MOST_CHANGES
 
 
 def test_pictures_are_drawn_in_figures_and_tables_printed_by_formatting() -> None:

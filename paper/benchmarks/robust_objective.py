@@ -36,8 +36,9 @@ from tamedit.data.series import Series
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.privacy.engine import Engine
 from tamedit.privacy.settings import Privacy
+from tamedit.runs.config import RunConfig
 from tamedit.runs.layout import private_layout
-from tamedit.runs.recipe import RunConfig, make_config
+from tamedit.runs.recipe import make_config
 from tamedit.streams import purpose_seed, step_generator
 from tamedit.training.public import FACTS, fleet
 from tamedit.training.scales import make_scaling

@@ -12,7 +12,8 @@ from tamedit.diagnostics.gradient_record import Record, differences
 from tamedit.diagnostics.tails import clipping, hill, reductions, slowdown, step_time, summarise, tail
 from tamedit.errors import UserError
 from tamedit.privacy.settings import Privacy
-from tamedit.runs.recipe import RunConfig, make_config
+from tamedit.runs.config import RunConfig
+from tamedit.runs.recipe import make_config
 from tamedit.training.recorder import TIME_ROW, gradient_row
 
 PARTS = (("input", "cond"), ("input", "other"), ("output", "cond"), ("output", "other"))

@@ -1,9 +1,12 @@
 """Proposals: from public facts alone, within the budget and the time, and only where the user said nothing."""
 
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tamedit.data.loading import IN_MEMORY
 from tamedit.data.simulate import simulate
 from tamedit.data.split import split_by_time
 from tamedit.errors import UserError
@@ -12,6 +15,8 @@ from tamedit.privacy.settings import Privacy
 from tamedit.runs.layout import layout_of, private_layout
 from tamedit.runs.proposal import CELL_SECONDS, KEPT, propose, propose_for, recommended
 from tamedit.runs.recipe import make_config
+from tamedit.runs.request import TrainRequest
+from tamedit.training.requested import prepare
 
 
 @pytest.mark.parametrize(("examples", "wanted"), [(400, 8.0), (2800, 3.0)])
@@ -51,23 +56,31 @@ def test_what_the_user_gave_stays() -> None:
     train = split_by_time(series).train
     privacy = Privacy(epsilon=8.0, unit="week")
     config = make_config(series, "fleet", steps=30, privacy=privacy)
-    found = recommended(config, layout_of(train, config), "laptop", steps=30)
+    found = recommended(config, layout_of(train, config), steps=30)
     assert found.training.steps == 30
     assert found.training.batch_size != config.training.batch_size
     assert found.network.depth == 2
     sized = make_config(series, "fleet", size="tiny", privacy=privacy)
-    assert recommended(sized, layout_of(train, sized), "laptop", size="tiny").network == sized.network
+    assert recommended(sized, layout_of(train, sized), size="tiny").network == sized.network
     drawn = make_config(series, "fleet", privacy=Privacy(epsilon=8.0, unit="series", draws=2))
-    assert recommended(drawn, layout_of(train, drawn), "laptop").privacy == drawn.privacy
+    assert recommended(drawn, layout_of(train, drawn)).privacy == drawn.privacy
 
 
 @pytest.mark.parametrize(
-    "privacy", [None, Privacy(noise_multiplier=1.0), Privacy(epsilon=8.0, unit="window", layout="overlapping")]
+    "chosen",
+    [
+        {"privacy": None},
+        {"privacy": Privacy(noise_multiplier=1.0)},
+        {"privacy": Privacy(epsilon=8.0, unit="window", layout="overlapping")},
+        {"privacy": Privacy(epsilon=8.0), "scale": "smoke"},
+    ],
 )
-def test_other_runs_are_left_alone(privacy: Privacy | None) -> None:
+def test_other_runs_are_left_alone(chosen: dict[str, Any], tmp_path: Path) -> None:
     series = simulate(meters=5, hours=168 * 6)
-    config = make_config(series, "fleet", privacy=privacy)
-    assert recommended(config, layout_of(split_by_time(series).train, config), "laptop") == config
+    request = TrainRequest(out=tmp_path, **chosen)
+    prepared = prepare(series, request)
+    assert not request.planned
+    assert prepared.config == make_config(series, IN_MEMORY, **chosen)
 
 
 def test_bounds_of_every_block_keep_the_size_that_they_were_made_for() -> None:
@@ -75,7 +88,7 @@ def test_bounds_of_every_block_keep_the_size_that_they_were_made_for() -> None:
     config = make_config(series, "fleet", privacy=Privacy(epsilon=8.0, unit="week"))
     bounds = config.network.bounds * (config.network.depth + 1)
     by_block = config.model_copy(update={"network": config.network.model_copy(update={"bounds": bounds})})
-    found = recommended(by_block, layout_of(split_by_time(series).train, by_block), "laptop")
+    found = recommended(by_block, layout_of(split_by_time(series).train, by_block))
     assert found.network == by_block.network
     assert found.training != by_block.training
 

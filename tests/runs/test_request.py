@@ -15,8 +15,8 @@ from tamedit.cli.request_options import CHOICES
 from tamedit.data.simulate import simulate
 from tamedit.errors import UserError
 from tamedit.privacy.settings import Privacy
+from tamedit.runs.config import RunConfig
 from tamedit.runs.folder import DataFacts
-from tamedit.runs.recipe import RunConfig
 from tamedit.runs.request import TrainRequest
 
 BUDGET = Privacy(epsilon=8.0)

@@ -10,7 +10,7 @@ import tamedit as tame
 from tamedit.data.simulate import simulate
 from tamedit.errors import UserError
 from tamedit.privacy.settings import Privacy
-from tamedit.runs.recipe import RunConfig
+from tamedit.runs.config import RunConfig
 
 
 def test_fit_says_what_it_does_not_know(tmp_path: Path) -> None:

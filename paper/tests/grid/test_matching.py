@@ -3,7 +3,7 @@
 import pytest
 
 from tamedit.data.simulate import simulate
-from tamedit.runs.recipe import RunConfig
+from tamedit.runs.config import RunConfig
 from tamedit.runs.regime import parameter_count, regime
 from tamedit_paper.grid.cells import Cell
 from tamedit_paper.grid.matching import PAPER, PAPER_WALK, matched_noise, matched_rate, of_paper, plain_rate

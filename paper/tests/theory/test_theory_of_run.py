@@ -17,7 +17,8 @@ from tamedit.data.split import Split, split_by_time
 from tamedit.diffusion.loss import denoising_loss
 from tamedit.errors import UserError
 from tamedit.runs.artifact import load_model
-from tamedit.runs.recipe import RunConfig, make_config
+from tamedit.runs.config import RunConfig
+from tamedit.runs.recipe import make_config
 from tamedit.training.run import train
 from tamedit.training.source import noised_batch
 from tamedit.windows.cut import cut

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamedit.cli import options
+from tamedit.cli.progress import RunProgress
 from tamedit.cli.request_options import CHOICES, asks_for
 from tamedit.runs.request import TrainRequest
 
@@ -30,16 +31,15 @@ def train(
     as_json: options.AsJson = False,
 ) -> None:
     """Train a model that fills gaps, forecasts and generates; with --epsilon, privately."""
+    progress, say = RunProgress(quiet=as_json), None if as_json else options.say
     request = TrainRequest.flat(**chosen)  # a mistake is answered before anything heavy is imported
 
-    from tamedit.cli.progress import RunProgress
     from tamedit.runs.config import Speed
     from tamedit.training.requested import run_request
 
     speed = Speed(device=device, threads=threads, diagnose_every=diagnose_every)
-    say = None if as_json else options.say
     try:
-        with RunProgress(quiet=as_json) as progress:
+        with progress:
             prepared, outcome = run_request(source, request, speed=speed, progress=progress, say=say)
     except KeyboardInterrupt as stop:
         raise options.Stopped(str(stop) or "stopped.") from None

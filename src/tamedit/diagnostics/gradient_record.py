@@ -14,8 +14,8 @@ import numpy as np
 from tamedit.errors import UserError
 from tamedit.evaluation.seeds import changed
 from tamedit.model.bounds import Bounds
+from tamedit.runs.config import RunConfig
 from tamedit.runs.folder import NOT_PRIVATE, load_run
-from tamedit.runs.recipe import RunConfig
 from tamedit.training.metrics_log import MetricsLog
 from tamedit.training.recorder import GRADIENTS, HEADER, TIME_ROW, TIMES, gradient_row, whole_rows
 

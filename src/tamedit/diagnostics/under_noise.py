@@ -20,10 +20,9 @@ from tamedit.errors import UserError
 from tamedit.evaluation.evaluate import evaluate
 from tamedit.model.bounds import Bounds
 from tamedit.model.zoo import TIGHTNESS
-from tamedit.runs.config import Speed
+from tamedit.runs.config import RunConfig, Speed
 from tamedit.runs.folder import DataFacts, load_run
 from tamedit.runs.provenance import Reference
-from tamedit.runs.recipe import RunConfig
 from tamedit.tasks.model import Model
 from tamedit.training.run import train
 

@@ -21,8 +21,8 @@ from tamedit.formatting import deep
 from tamedit.privacy.entries import FILE_NAME as LEDGER
 from tamedit.privacy.entries import read as read_ledger
 from tamedit.privacy.statement import side_by_side
+from tamedit.runs.config import RunConfig
 from tamedit.runs.folder import NOT_PRIVATE, load_run
-from tamedit.runs.recipe import RunConfig
 from tamedit.tasks.model import Model
 from tamedit.training.recorder import HEADER
 

@@ -1,10 +1,16 @@
-"""What a training run may choose. Validated, frozen, written with the run."""
+"""What decides a run, and what decides its speed alone. Validated, frozen, written with the run."""
 
 from typing import Any, Literal, Self
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from tamedit.choices import Frozen, Scale
+from tamedit.diffusion.process import Process
+from tamedit.model.zoo import NetworkConfig
+from tamedit.privacy.settings import Privacy
+from tamedit.runs.provenance import Measured, Start
+from tamedit.windows.examples import ExampleConfig
+from tamedit.windows.masks import MaskConfig
 
 
 class TrainingConfig(Frozen):
@@ -50,6 +56,29 @@ class TrainingConfig(Frozen):
             return self.learning_rate * rise
         done = min(1.0, step / self.steps)
         return self.learning_rate * rise * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
+
+
+class RunConfig(Frozen):
+    """Everything that decides a run; written to `run.json`, compared on resume."""
+
+    source: str
+    seed: int = 0
+    window: PositiveInt
+    stride: PositiveInt
+    crop: PositiveInt | None = (
+        None  # rows that training takes of a private block, from anywhere in it; None: a window's
+    )
+    calendar: bool = True
+    scaling: Literal["instance", "public", "nonprivate"] = "instance"
+    examples: ExampleConfig
+    masks: MaskConfig
+    network: NetworkConfig
+    process: Process
+    training: TrainingConfig
+    privacy: Privacy | None = None
+    start: Start | None = None  # None: at random
+    reference: Measured | None = None  # None: the built-in magnitudes
+    private_bounds: PositiveFloat | None = None  # the preset's share of magnitudes that are released with noise
 
 
 class Speed(Frozen):

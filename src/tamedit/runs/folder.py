@@ -27,7 +27,7 @@ from tamedit.errors import UserError
 from tamedit.files import unreadable, write_text
 from tamedit.privacy.entries import FILE_NAME as LEDGER
 from tamedit.privacy.entries import read as read_ledger
-from tamedit.runs.recipe import RunConfig
+from tamedit.runs.config import RunConfig
 
 RUN, READING, SCALING, BOUNDS = "run.json", "reading.json", "scaling.json", "bounds.json"
 CHECKPOINT = "checkpoint.safetensors"

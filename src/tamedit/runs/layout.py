@@ -9,7 +9,7 @@ from tamedit.data.series import Series
 from tamedit.errors import UserError
 from tamedit.privacy.settings import Privacy
 from tamedit.privacy.units import Contribution, Layout, contributions
-from tamedit.runs.recipe import RunConfig
+from tamedit.runs.config import RunConfig
 from tamedit.windows.cut import Windows, cut, cut_blocks, with_readings
 
 CLOCK_CHANGES = (
@@ -74,6 +74,12 @@ def check_length(part: Series, name: str, window: int) -> None:
             f"The {name} part has {longest} rows at most and a window needs {window}; give a longer series or a shorter "
             "`window`."
         )
+
+
+def crop_of(window: int, period: int, privacy: Privacy) -> int | None:
+    """A season less than a window where a block holds just one, so that crops begin at every hour and not at midnight alone."""
+    whole = privacy.layout == "blocks" and privacy.unit != "series"
+    return window - period if whole and window >= 4 * period and period > 1 else None
 
 
 def rows_of_unit(series: Series, unit: str) -> int | None:

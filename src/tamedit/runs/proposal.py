@@ -12,15 +12,14 @@ optimiser, larger batches on the noise.
 
 import math
 
-from tamedit.choices import Frozen, Scale, Size, Tightness
+from tamedit.choices import Frozen, Size, Tightness
 from tamedit.errors import UserError
 from tamedit.model.zoo import SIZES, NetworkConfig
 from tamedit.privacy.plan import calibrate
 from tamedit.privacy.settings import Privacy
 from tamedit.privacy.units import Neighbour
-from tamedit.runs.config import TrainingConfig
+from tamedit.runs.config import RunConfig, TrainingConfig
 from tamedit.runs.layout import PrivateLayout, rows_of_unit
-from tamedit.runs.recipe import RunConfig
 from tamedit.runs.regime import Regime, parameter_count, regime
 from tamedit.runs.request import MINUTES
 
@@ -158,19 +157,13 @@ def _regime(length: int, noise_multiplier: float, steps: int, batch: int) -> Reg
     return regime(parameter_count(network), network.width, noise_multiplier, training)
 
 
-def recommended(
-    config: RunConfig, layout: PrivateLayout | None, scale: Scale, minutes: float = MINUTES, **given: object
-) -> RunConfig:
+def recommended(config: RunConfig, layout: PrivateLayout, minutes: float = MINUTES, **given: object) -> RunConfig:
     """The configuration with the proposal for everything that the user has not `given` (steps, batch_size, size: else None).
 
-    For private runs with a budget, in blocks, at scale `laptop`; any other configuration comes back as it is. `layout` is that
-    of the training part; a run without privacy has none.
+    For runs that are `TrainRequest.planned`. `layout` is that of the training part.
     """
     privacy = config.privacy
-    if privacy is None or layout is None or privacy.epsilon is None or privacy.noise_multiplier is not None:
-        return config
-    if scale != "laptop" or privacy.layout != "blocks":
-        return config
+    assert privacy is not None
     begins = config.start is not None
     found = propose_for(layout, privacy, minutes=minutes, begins=begins)
     training = config.training.model_dump() | {

@@ -5,18 +5,15 @@ v-prediction. `anchor="none"`, the paper's: z-scores of the training split, ε-p
 (seconds), `laptop` (minutes on two cores), `paper` (the published settings).
 """
 
-from typing import Literal
-
-from pydantic import PositiveFloat, PositiveInt
-
-from tamedit.choices import Anchor, Frozen, Operator, Scale, Size, Tightness
+from tamedit.choices import Anchor, Operator, Scale, Size, Tightness
 from tamedit.data.series import Series
 from tamedit.data.sources import SOURCES, Source
 from tamedit.diffusion.process import Process
 from tamedit.model.bounds import Bounds
 from tamedit.model.zoo import REFERENCE, SIZES, TIGHTNESS, NetworkConfig, tightened
 from tamedit.privacy.settings import Privacy
-from tamedit.runs.config import TrainingConfig
+from tamedit.runs.config import RunConfig, TrainingConfig
+from tamedit.runs.layout import crop_of
 from tamedit.runs.provenance import Measured, Reference, Start
 from tamedit.runs.request import SHORTEST
 from tamedit.windows.examples import ExampleConfig
@@ -25,29 +22,6 @@ from tamedit.windows.masks import MaskConfig
 LONGEST = 512  # rows of a window, unless the user says more
 SIZE_OF: dict[Scale, Size] = {"smoke": "tiny", "laptop": "small", "paper": "paper"}
 MASKS, PAPER_MASKS = MaskConfig(), MaskConfig(weights={"random": 1.0, "block": 1.0, "stride": 1.0})
-
-
-class RunConfig(Frozen):
-    """Everything that decides a run; written to `run.json`, compared on resume."""
-
-    source: str
-    seed: int = 0
-    window: PositiveInt
-    stride: PositiveInt
-    crop: PositiveInt | None = (
-        None  # rows that training takes of a private block, from anywhere in it; None: a window's
-    )
-    calendar: bool = True
-    scaling: Literal["instance", "public", "nonprivate"] = "instance"
-    examples: ExampleConfig
-    masks: MaskConfig
-    network: NetworkConfig
-    process: Process
-    training: TrainingConfig
-    privacy: Privacy | None = None
-    start: Start | None = None  # None: at random
-    reference: Measured | None = None  # None: the built-in magnitudes
-    private_bounds: PositiveFloat | None = None  # the preset's share of magnitudes that are released with noise
 
 
 def make_config(
@@ -83,6 +57,7 @@ def make_config(
     usual = known.window if known else default_window(series, season)
     length = usual if window is None else window
     paper_form = anchor == "none"
+    crop = None if paper_form or privacy is None else crop_of(length, season, privacy)
     training = TrainingConfig.of_scale(scale, steps, batch_size, paper_form, private=privacy is not None)
     sizes = SIZES[size or SIZE_OF[scale]] if start is None else start.sizes
     limits = _limits(reference or REFERENCE[anchor], bounds, sizes["depth"], by_block)
@@ -92,7 +67,7 @@ def make_config(
         seed=seed,
         window=length,
         stride=stride or _stride(known, season, everywhere=not paper_form and privacy is None),
-        crop=None if paper_form or privacy is None else _crop(length, season, privacy),
+        crop=crop,
         calendar=calendar,
         scaling="nonprivate" if paper_form else "instance",
         examples=ExampleConfig(anchor=anchor, period=season, residual_limit=None if paper_form else 5.0),
@@ -131,12 +106,6 @@ def default_window(series: Series, period: int) -> int:
     wanted = min(7 * period if period <= 24 else 2 * period, LONGEST)
     longest = int(series.lengths.max(initial=0))
     return max(min(wanted if period > 1 else 96, int(0.15 * longest)), SHORTEST)
-
-
-def _crop(window: int, period: int, privacy: Privacy) -> int | None:
-    """A season less than a window where a block holds just one, so that crops begin at every hour and not at midnight alone."""
-    whole = privacy.layout == "blocks" and privacy.unit != "series"
-    return window - period if whole and window >= 4 * period and period > 1 else None
 
 
 def _stride(known: Source | None, period: int, everywhere: bool) -> int:

@@ -24,8 +24,7 @@ from tamedit.model.tuning import Tuning, prepare, trained
 from tamedit.model.zoo import NetworkConfig
 from tamedit.privacy.entries import FILE_NAME as LEDGER
 from tamedit.privacy.entries import read
-from tamedit.runs.config import TrainingConfig
-from tamedit.runs.recipe import RunConfig
+from tamedit.runs.config import RunConfig, TrainingConfig
 
 COLLAPSE_WALK, COLLAPSE_NOISE = 1.5, 1.5
 

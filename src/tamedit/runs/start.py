@@ -14,9 +14,9 @@ from tamedit.data.catalogue import PUBLIC
 from tamedit.errors import UserError
 from tamedit.model.tuning import Tuning
 from tamedit.runs.artifact import ModelSpec, load_model
+from tamedit.runs.config import RunConfig
 from tamedit.runs.folder import load_run
 from tamedit.runs.provenance import ORIGINS, Origin, Start
-from tamedit.runs.recipe import RunConfig
 
 
 @dataclass(frozen=True)

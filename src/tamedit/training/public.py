@@ -17,9 +17,9 @@ from tamedit.model.bounds import Bounds, Operator
 from tamedit.model.tuning import Tuning
 from tamedit.model.zoo import SIZES
 from tamedit.runs.artifact import WEIGHTS
-from tamedit.runs.config import Speed
+from tamedit.runs.config import RunConfig, Speed
 from tamedit.runs.folder import DataFacts, load_run
-from tamedit.runs.recipe import RunConfig, make_config
+from tamedit.runs.recipe import make_config
 from tamedit.runs.start import Initial, load_initial_run
 from tamedit.training.loop import Progress
 from tamedit.training.run import train

@@ -9,12 +9,12 @@ from tamedit.data.series import Series
 from tamedit.data.split import Split
 from tamedit.model.zoo import tightened
 from tamedit.runs.artifact import SPECIFICATION
-from tamedit.runs.config import Speed
+from tamedit.runs.config import RunConfig, Speed
 from tamedit.runs.folder import DataFacts, check_resumable
 from tamedit.runs.layout import PrivateLayout, layout_of, private_layout
 from tamedit.runs.proposal import CORES, Proposal, propose_for, recommended
 from tamedit.runs.provenance import Reference
-from tamedit.runs.recipe import REFERENCE, RunConfig, make_config
+from tamedit.runs.recipe import REFERENCE, make_config
 from tamedit.runs.request import SIMULATED, TrainRequest
 from tamedit.runs.start import Initial, load_initial_run
 from tamedit.training.loop import Progress
@@ -83,15 +83,15 @@ def prepare(
         say(f"note: {note}")  # type: ignore[misc]
     if request.resume:
         check_resumable(request.out)  # before the long work of a public stage
-    reference = None
+    facts, reference = DataFacts(**{name: getattr(request, name) for name in FACTS}), None
     if request.reference is not None:
         reference = Reference.load(request.reference, request.anchor, private=request.private)
     initial = _initial(request, request.out, series, reference, speed, progress, say)
     config = _configured(data, series, request, reference, initial)
     layout = layout_of(split.train, config)
-    chosen = {"steps": request.steps, "batch_size": request.batch_size, "size": request.size}
-    config = recommended(config, layout, request.scale, request.minutes, **chosen)
-    facts = DataFacts(**{name: getattr(request, name) for name in FACTS})
+    if layout is not None and request.planned:
+        chosen = {"steps": request.steps, "batch_size": request.batch_size, "size": request.size}
+        config = recommended(config, layout, request.minutes, **chosen)
     return Prepared(request.out, series, split, config, facts, layout, initial, request.resume)
 
 

@@ -21,17 +21,16 @@ from tamedit.model.tuning import folded, prepare, trained
 from tamedit.privacy.statement import Statement
 from tamedit.privacy.statistics import RELEASES
 from tamedit.runs.artifact import ModelSpec, save_model
-from tamedit.runs.config import Speed
+from tamedit.runs.config import RunConfig, Speed
 from tamedit.runs.folder import CHECKPOINT, NOT_PRIVATE, DataFacts, claimed, recognised
 from tamedit.runs.layout import CLOCK_CHANGES, PrivateLayout, check_length, clock_changes, layout_of
-from tamedit.runs.recipe import RunConfig
 from tamedit.runs.start import Initial, check_fits
 from tamedit.streams import purpose_seed
 from tamedit.training.device import choose_device
 from tamedit.training.distributed import World, join_world
 from tamedit.training.loop import Outcome, Progress, Trainer
-from tamedit.training.private.budget import Budget, check_ledger, open_budget, stream_seed
-from tamedit.training.private.gradients import LOGGED, PrivateGradients
+from tamedit.training.private.budget import check_ledger, open_budget, stream_seed
+from tamedit.training.private.gradients import LOGGED, PrivateGradients, opened
 from tamedit.training.private.released_bounds import private_network, refuse_noise
 from tamedit.training.private.released_scale import private_scaling, wants_private_units
 from tamedit.training.recorder import Recorder
@@ -78,9 +77,9 @@ def train(
     if layout is not None:
         layout.check(split.train, config)
     windows = _windows(split.train, "training", config) if layout is None else layout.examples(config)
+    refuse_noise(config, len(windows))
     scaling = make_scaling(config, facts, split.train)
     validate = None if private else _validation(split, config, scaling)
-    refuse_noise(config, len(windows))
     facts = facts.model_copy(update={"data": recognised(split.train, private)})
     with ExitStack() as stack:
         if world.first:
@@ -103,9 +102,10 @@ def train(
             trainer.resume()
         if private and world.first:
             check_ledger(folder, trainer.step)
-        budget = None
+        noisy, budget = None, None
         if layout is not None:
-            budget = stack.enter_context(_budget(layout, config, facts, folder, world, scaling))
+            noisy = stack.enter_context(_noisy(network, layout, config, facts, folder, world, scaling, recorder))
+            budget = noisy.budget
             if wants_private_units(config, facts):
                 scaling = private_scaling(config, facts, windows, budget, folder, scaling)
         seed = stream_seed(config.privacy, config.seed, world) if config.privacy else config.seed
@@ -117,7 +117,7 @@ def train(
             config = config.model_copy(update={"network": found})
         if watch is not None and world.first:
             trainer.watch = partial(_watched, watch, network, examples)
-        outcome = _run(trainer, network, examples, config, budget, world, recorder)
+        outcome = _run(trainer, network, examples, config, noisy, world, recorder)
         made = RunOutcome(outcome.step, outcome.finished, outcome.seconds)
         if outcome.finished and world.first:
             said = Statement.of(budget.ledger.record) if budget and budget.ledger else Statement.without_privacy()
@@ -186,17 +186,25 @@ def _validation(split: Split, config: RunConfig, scaling: Scaling) -> Callable[[
     return lambda network: validation_loss(network, examples, config.process)
 
 
-def _budget(
-    layout: PrivateLayout, config: RunConfig, facts: DataFacts, folder: Path, world: World, scaling: Scaling
-) -> AbstractContextManager[Budget]:
-    """The open ledger of a private run, which knows what the guarantee will not cover."""
+def _noisy(
+    network: DiffusionTransformer,
+    layout: PrivateLayout,
+    config: RunConfig,
+    facts: DataFacts,
+    folder: Path,
+    world: World,
+    scaling: Scaling,
+    recorder: Recorder | None,
+) -> AbstractContextManager[PrivateGradients]:
+    """The gradients of a private run and its open ledger, which knows what the guarantee will not cover."""
     estimated = wants_private_units(config, facts)
     warning = None if estimated else scaling.warning()
     before = [one.sentence for one in (config.start, config.reference) if one is not None]
     clocks = [CLOCK_CHANGES] if clock_changes(layout.windows.series) else []
     not_covered = [LOGGED, *([warning.rstrip(".")] if warning else []), *before, *clocks]
     statistics = RELEASES * (estimated + (config.private_bounds is not None))
-    return open_budget(layout, config, folder, world=world, not_covered=not_covered, statistics=statistics)
+    budget = open_budget(layout, config, folder, world=world, not_covered=not_covered, statistics=statistics)
+    return opened(network, config.process, budget, recorder)
 
 
 def _run(
@@ -204,18 +212,17 @@ def _run(
     network: DiffusionTransformer,
     examples: Examples,
     config: RunConfig,
-    budget: Budget | None,
+    noisy: PrivateGradients | None,
     world: World,
     recorder: Recorder | None,
 ) -> Outcome:
     """Train with the ordinary gradient or, within a budget, with the private one."""
     try:
-        if budget is None:
+        if noisy is None:
             size = config.training.batch_size
             return trainer.run(PlainGradients(network, examples, config.process, size, world, recorder))
-        until = budget.until(trainer.step)
-        source = PrivateGradients(network, examples, config.process, budget, until, recorder=recorder)
-        return trainer.run(source, until)
+        until = noisy.budget.until(trainer.step)
+        return trainer.run(noisy.over(examples, until), until)
     except SafetensorError as error:  # a full disk, seen by the writer of tensors
         place = trainer.folder / CHECKPOINT
         raise UserError(f"Cannot write {place} ({error}); free some space, then continue with resume=True.") from error

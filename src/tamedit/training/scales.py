@@ -20,8 +20,8 @@ from tamedit.data.scaling import RELATIVE_FLOOR, Scaling, fit_scaling
 from tamedit.data.series import Series
 from tamedit.data.sources import SOURCES
 from tamedit.errors import UserError
+from tamedit.runs.config import RunConfig
 from tamedit.runs.folder import DataFacts
-from tamedit.runs.recipe import RunConfig
 
 FLOOR = 0.3  # of the reference scale: no window has a smaller one
 OUTLYING = (

@@ -17,10 +17,10 @@ from tamedit.model.bounds import Bounds
 from tamedit.privacy.entries import read as read_ledger
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.artifact import load_model
-from tamedit.runs.config import Speed
+from tamedit.runs.config import RunConfig, Speed
 from tamedit.runs.folder import DataFacts
 from tamedit.runs.provenance import Reference
-from tamedit.runs.recipe import RunConfig, make_config
+from tamedit.runs.recipe import make_config
 from tamedit.runs.request import TrainRequest
 from tamedit.runs.start import Initial, load_initial_run
 from tamedit.training.modulations import QUANTITIES

@@ -22,7 +22,7 @@ from tamedit.privacy.settings import Privacy
 from tamedit.training.distributed import World
 from tamedit.training.private.budget import Budget, stream_seed
 from tamedit.training.private.gradients import PrivateGradients
-from tamedit.training.source import noised_batch
+from tamedit.training.source import engine_losses, noised_batch
 from tamedit.windows.cut import Windows, cut_blocks
 from tamedit.windows.examples import ExampleConfig, Examples
 from tamedit.windows.masks import MaskConfig
@@ -54,7 +54,9 @@ def make_source(examples: Examples, network: DiffusionTransformer | None = None,
     }  # fmt: skip
     plan = PrivacyPlan(**fields)
     budget = Budget(plan, PRIVACY, None, World())
-    return PrivateGradients(network or make_network(), examples, Process(), budget, until=10)
+    process = Process()
+    source = PrivateGradients(network or make_network(), process, engine_losses(process), budget)
+    return source.over(examples, until=10)
 
 
 def gradient_of(source: PrivateGradients, step: int = 0) -> torch.Tensor:

@@ -17,8 +17,9 @@ from tamedit.data.split import Split, draw_meters, split_by_meter, split_by_time
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.model.bounds import Bounds
 from tamedit.model.zoo import NetworkConfig
+from tamedit.runs.config import RunConfig
 from tamedit.runs.provenance import Start
-from tamedit.runs.recipe import REFERENCE, RunConfig, Scale, make_config
+from tamedit.runs.recipe import REFERENCE, Scale, make_config
 from tamedit.training.public import SOURCE, fleet, public_config
 from tamedit_paper.grid.cells import Cell
 from tamedit_paper.grid.corrupt import corrupt

@@ -13,7 +13,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from tamedit.files import write_text
-from tamedit.runs.recipe import RunConfig, Scale
+from tamedit.runs.config import RunConfig
+from tamedit.runs.recipe import Scale
 
 # Raised whenever the code changes what a run computes. A test trains a small cell and compares its numbers with those
 # kept for this version, so that a change does not pass unnoticed.

@@ -17,8 +17,8 @@ import torch
 from tamedit.data.calendar import network_covariates
 from tamedit.data.split import Split
 from tamedit.diffusion.loss import denoising_loss
+from tamedit.runs.config import RunConfig
 from tamedit.runs.folder import NOT_PRIVATE
-from tamedit.runs.recipe import RunConfig
 from tamedit.tasks.model import Model
 from tamedit.training.modulations import recorded, together
 from tamedit.training.source import example_losses, noised_batch

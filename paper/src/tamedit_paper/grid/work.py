@@ -23,9 +23,9 @@ from tamedit.evaluation.evaluate import evaluate
 from tamedit.privacy import accountant
 from tamedit.privacy.entries import read as read_ledger
 from tamedit.runs.artifact import WEIGHTS
-from tamedit.runs.config import Speed
+from tamedit.runs.config import RunConfig, Speed
 from tamedit.runs.folder import RUN, DataFacts, load_run
-from tamedit.runs.recipe import RunConfig, Scale
+from tamedit.runs.recipe import Scale
 from tamedit.runs.start import Initial
 from tamedit.tasks.model import Model
 from tamedit.training.loop import Progress

@@ -16,8 +16,8 @@ from tamedit.privacy.ledger import Ledger, affordable_steps
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.settings import Privacy
 from tamedit.privacy.statistics import RELEASES, private_standardisation
+from tamedit.runs.config import RunConfig
 from tamedit.runs.layout import PrivateLayout
-from tamedit.runs.recipe import RunConfig
 from tamedit.training.distributed import World
 
 

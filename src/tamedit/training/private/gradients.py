@@ -6,6 +6,9 @@ Each step is charged to the ledger before any private row is read for it. An emp
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Self
 
 import torch
 
@@ -13,6 +16,7 @@ from tamedit.diffusion.process import Process
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.tuning import trained
 from tamedit.privacy.engine import Engine
+from tamedit.privacy.engine.backends import LossFunction
 from tamedit.runs.folder import NOT_PRIVATE
 from tamedit.training.private.budget import Budget
 from tamedit.training.recorder import Recorder, path_of
@@ -23,34 +27,46 @@ LOGGED = f"losses, gradient norms and clipping rates in the folder {NOT_PRIVATE}
 EPSILON_EVERY = 25  # steps between two updates of ε in the progress bar
 
 
+@contextmanager
+def opened(
+    network: DiffusionTransformer,
+    process: Process,
+    ledger: AbstractContextManager[Budget],
+    recorder: Recorder | None = None,
+) -> Iterator["PrivateGradients"]:
+    """The whole mechanism of a private run (engine, plan, sampler, noise, ledger), before any reading reaches it."""
+    losses = engine_losses(process)
+    with ledger as budget:
+        yield PrivateGradients(network, process, losses, budget, recorder)
+
+
 class PrivateGradients:
     """Puts the noisy, averaged gradient of a step into the network's parameters."""
+
+    examples: Examples
+    until: int
 
     def __init__(
         self,
         network: DiffusionTransformer,
-        examples: Examples,
         process: Process,
+        losses: LossFunction,
         budget: Budget,
-        until: int,
-        micro_batch: int | None = None,
         recorder: Recorder | None = None,
     ) -> None:
         plan, privacy = budget.plan, budget.privacy
-        self.network, self.examples, self.process, self.plan = network, examples, process, plan
-        self.ledger, self.until, self.world = budget.ledger, until, budget.world
-        self.losses = engine_losses(process)
+        self.network, self.process, self.losses, self.budget, self.plan = network, process, losses, budget, plan
+        self.ledger, self.world = budget.ledger, budget.world
         self.device = next(network.parameters()).device
         self.sampler = plan.sampler(secure=privacy.secure)
         self.noise = plan.noise(secure=privacy.secure)
-        self.engine = Engine(
-            network,
-            clip=plan.clip,
-            mode=privacy.clipping,
-            groups=path_of,
-            micro_batch=micro_batch,
-        )
+        self.engine = Engine(network, clip=plan.clip, mode=privacy.clipping, groups=path_of)
         self.epsilon, self.recorder = float("nan"), recorder
+
+    def over(self, examples: Examples, until: int) -> Self:
+        """What to draw from, and the step at which training ends: known once the budget has paid for every statistic."""
+        self.examples, self.until = examples, until
+        return self
 
     def __call__(self, step: int) -> dict[str, float]:
         if self.ledger is not None:

@@ -22,8 +22,8 @@ from tamedit.files import write_text
 from tamedit.model.bounds import Bounds
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import NetworkConfig
+from tamedit.runs.config import RunConfig
 from tamedit.runs.folder import BOUNDS
-from tamedit.runs.recipe import RunConfig
 from tamedit.runs.start import Initial
 from tamedit.training.modulations import QUANTITIES, by_example, recorded
 from tamedit.training.private.budget import Budget

@@ -7,9 +7,9 @@ from pathlib import Path
 from tamedit.data.scaling import Mode, Scaling
 from tamedit.files import write_text
 from tamedit.privacy.statistics import STANDARDISATION
+from tamedit.runs.config import RunConfig
 from tamedit.runs.folder import SCALING, DataFacts
 from tamedit.runs.layout import whole_examples
-from tamedit.runs.recipe import RunConfig
 from tamedit.training.private.budget import Budget
 from tamedit.training.scales import with_floors
 from tamedit.windows.cut import Windows
