@@ -1,5 +1,6 @@
 """Training that begins from a public model: what moves, what the statement says, and what is refused."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,21 +16,29 @@ from tamedit.runs.request import TrainRequest
 from tamedit.runs.start import load_initial_run, origin_of
 from tamedit.training.loop import Trainer
 from tamedit.training.public import load_public
-from tamedit.training.run import train
+from tamedit.training.run import RunOutcome, Watch, train
+from tamedit.windows.examples import Examples
 
 SERIES = simulate(meters=6, hours=600, seed=8)
 PRIVACY = Privacy(noise_multiplier=1.0, unit="week", test_only=True)
 
 
 def begun(
-    run: Path, folder: Path, *, steps: int = 3, resume: bool = False, private: bool = True, **chosen: object
-) -> None:
+    run: Path,
+    folder: Path,
+    *,
+    steps: int = 3,
+    resume: bool = False,
+    private: bool = True,
+    watch: Watch | None = None,
+    **chosen: object,
+) -> RunOutcome:
     initial = load_initial_run(run, public=True, private=private, **chosen)  # type: ignore[arg-type]
     privacy = PRIVACY if private else None
     config = make_config(
         SERIES, "fleet", scale="smoke", steps=steps, window=48, privacy=privacy, batch_size=6, start=initial.start
     )
-    train(split_by_time(SERIES), config, folder, initial=initial, resume=resume)
+    return train(split_by_time(SERIES), config, folder, initial=initial, resume=resume, watch=watch)
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -78,20 +87,14 @@ def test_the_statement_says_what_was_public(smoke_run: Path, tmp_path: Path) -> 
     assert "the user says is public or simulated" in statement["statement"]
 
 
-def test_a_resumed_run_is_the_same(smoke_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resumed_run_is_the_same(smoke_run: Path, tmp_path: Path) -> None:
     begun(smoke_run, tmp_path / "whole", steps=4, tuning="low_rank", rank=2)
-    original = Trainer._step
 
-    def stopping(self: Trainer, source: object, steps: int) -> dict[str, float]:
-        if self.step == 2:
-            self.save()
-            raise KeyboardInterrupt
-        return original(self, source, steps)  # type: ignore[arg-type]
+    def stop(step: int, network: torch.nn.Module, examples: Examples) -> None:
+        if step == 2:
+            signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(Trainer, "_step", stopping)
-    with pytest.raises(KeyboardInterrupt):
-        begun(smoke_run, tmp_path / "broken", steps=4, tuning="low_rank", rank=2)
-    monkeypatch.setattr(Trainer, "_step", original)
+    assert not begun(smoke_run, tmp_path / "broken", steps=4, watch=stop, tuning="low_rank", rank=2).finished
     begun(smoke_run, tmp_path / "broken", steps=4, tuning="low_rank", rank=2, resume=True)
     whole, broken = weights(tmp_path / "whole"), weights(tmp_path / "broken")
     for name, value in whole.items():
