@@ -64,3 +64,5 @@ def test_the_paper_is_installed_here(run: Run) -> None:
 
 def test_theory_was_an_option_of_diagnose(mistake: Callable[..., str]) -> None:
     assert mistake("diagnose", "runs/demo", "--theory").endswith("tamedit theory runs/demo.")
+    searching = mistake("diagnose", "runs/demo", "--theory", "--search", 3)
+    assert searching.endswith("tamedit theory runs/demo --search 3.")

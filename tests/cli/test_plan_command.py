@@ -61,7 +61,7 @@ def test_a_file_is_counted(run: Run, tmp_path: Path) -> None:
         ([], "Give either a data source or --units"),
         (["household", "--units", 10], "Give either a data source or --units"),
         (["--units", 1], "at least 2"),
-        (["--units", 100, "--epsilon", -1], "--epsilon -1.0 is not possible: it should be"),
+        (["--units", 100, "--epsilon", -1], "--epsilon -1 is not possible: it should be"),
         (
             ["--units", 100, "--epsilon", 1e-300],
             "--epsilon 1e-300 is not possible: it should be greater than or equal to 0.0001",
@@ -80,3 +80,10 @@ def test_mistakes_are_one_sentence(run: Run, arguments: list[object], sentence: 
     assert sentence in err
     assert out == ""
     assert len(err.strip().splitlines()) == 1
+
+
+def test_a_window_as_the_unit_is_warned_of(run: Run) -> None:
+    _, out, _ = run("plan", "--units", 500, "--unit", "window")
+    assert "warning: a window as the privacy unit protects little" in out
+    _, out, _ = run("plan", "--units", 500, "--unit", "week")
+    assert "warning" not in out

@@ -67,3 +67,12 @@ def test_fewer_minutes_mean_fewer_examples_of_a_private_plan(monkeypatch: pytest
         return planned.value.args[0]
 
     assert examples_of(0.5) < examples_of(10.0)
+
+
+@pytest.mark.parametrize(
+    "chosen", [{"rank": 4}, {"tuning": "all"}, {"minutes": 10.0}, {"operator": "tanh", "bounds": "off"}]
+)
+def test_a_default_that_was_given_is_checked_too(chosen: dict[str, object]) -> None:
+    """As on the command line: what would have no effect is refused, even where it is the default."""
+    with pytest.raises(UserError, match=f"`{next(iter(chosen))}`"):
+        tame.fit("no-such-file.csv", **chosen)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """`tamedit demo`: the main job from start to end on simulated readings, no download."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -10,7 +10,9 @@ from tamedit.cli import options
 
 def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder to write.")] = Path("runs/demo"),
-    scale: Annotated[str, typer.Option("--scale", help="laptop, or smoke for a quick look.")] = "laptop",
+    scale: Annotated[
+        Literal["laptop", "smoke"], typer.Option("--scale", help="Size of the run: smoke for a quick look.")
+    ] = "laptop",
     seed: options.Seed = 0,
     non_negative: Annotated[
         bool,

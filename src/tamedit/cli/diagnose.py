@@ -1,16 +1,28 @@
 """`tamedit diagnose`: the gradients that runs recorded, as tables and figures; and the reference magnitudes of bounds."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from tamedit.cli import options
 from tamedit.errors import UserError
 from tamedit.formatting import deep, print_table
 
 PUBLIC = "With --bounds"
+
+
+class Diagnose(TyperCommand):
+    """A command that answers one of its earlier options with the command that took its place."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if "--theory" in args:
+            others = shlex.join(one for one in args if one != "--theory")
+            raise UserError(f"--theory is now a separate command; run tamedit theory {others}.")
+        return super().parse_args(ctx, args)
 
 
 def diagnose(
@@ -45,12 +57,9 @@ def diagnose(
             rich_help_panel=PUBLIC,
         ),
     ] = False,
-    theory: Annotated[bool, typer.Option("--theory", hidden=True)] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Show gradient tails, clipping, losses and step times of runs side by side. None of it is private."""
-    if theory:
-        raise UserError(f"--theory is now a separate command: tamedit theory {runs[0]}.")
     if (public or anyway or under_noise) and not bounds:
         raise UserError(
             "--public, --under-noise and --not-public-anyway need --bounds; add --bounds, or leave them out."

@@ -4,7 +4,7 @@ import errno
 import os
 import sys
 import traceback
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -14,7 +14,7 @@ from tamedit.cli.account import account
 from tamedit.cli.calibrate import calibrate
 from tamedit.cli.data import app as data_app
 from tamedit.cli.demo import demo
-from tamedit.cli.diagnose import diagnose
+from tamedit.cli.diagnose import Diagnose, diagnose
 from tamedit.cli.evaluate_command import evaluate
 from tamedit.cli.fill import forecast, generate, impute
 from tamedit.cli.flags import in_flags
@@ -35,7 +35,8 @@ app = typer.Typer(
 )
 app.add_typer(data_app, name="data", help="Named data sets, the simulator, and a description of a file.")
 app.command(cls=KnowsOldNames)(train)
-for command in (impute, forecast, generate, evaluate, report, diagnose, plan, account, calibrate, demo):
+app.command(cls=Diagnose)(diagnose)
+for command in (impute, forecast, generate, evaluate, report, plan, account, calibrate, demo):
     app.command()(command)
 extensions.add_to(app)
 
@@ -77,11 +78,11 @@ def main() -> None:
     except (MemoryError, OverflowError):
         _end(TOO_MUCH, 2)
     except Exception as error:
-        if hasattr(error, "show") and hasattr(
-            error, "exit_code"
-        ):  # click's own mistakes: an unknown option, a value out of range
-            error.show()
-            sys.exit(error.exit_code)
+        if type(error).__name__ == "NoArgsIsHelpError":
+            error.show()  # type: ignore[attr-defined]
+            sys.exit(2)
+        if hasattr(error, "format_message"):  # click's own mistakes: an unknown option, a value out of range
+            _end(_on_the_command_line(error), 2)
         if type(error).__name__ == "Abort":
             _end("stopped.", 130)
         if type(error).__name__.startswith("OutOfBounds") or "allocate memory" in str(
@@ -94,6 +95,19 @@ def main() -> None:
     if code == 130:  # Ctrl-C, as typer reports it
         _end("stopped.", 130)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _on_the_command_line(error: Any) -> str:
+    """click's complaint as one sentence."""
+    option, message = getattr(error, "param", None), error.message.removeprefix("Value error, ").rstrip(".")
+    value, listed, words = message.replace("'", "").partition(" is not one of ")
+    if option is not None and listed:
+        return f"{option.opts[0]} {value} is unknown; choose {words}."
+    if option is not None and hasattr(error.__cause__, "errors"):
+        given = error.__cause__.errors()[0]["input"]
+        return f"{option.opts[0]} {given} is not possible: {message.replace('Input', 'it')}."
+    command = error.ctx.command_path if error.ctx else "tamedit"
+    return f"{error.format_message().rstrip('.')}; see {command} --help."
 
 
 def _end(sentence: str, code: int) -> NoReturn:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -23,7 +23,8 @@ Covariates = Annotated[str | None, typer.Option("--covariates", help="Columns kn
 Frequency = Annotated[str | None, typer.Option("--frequency", help="Step between rows, such as 1h or 15min.")]
 Timezone = Annotated[str | None, typer.Option("--timezone", help="Time zone of local stamps, such as Europe/London.")]
 MissingCovariates = Annotated[
-    str | None, typer.Option("--missing-covariates", help="refuse a covariate with gaps, or hold its last known value.")
+    Literal["refuse", "hold"] | None,
+    typer.Option("--missing-covariates", help="A covariate with gaps: refuse it, or hold its last known value."),
 ]
 NonNegative = Annotated[
     bool, typer.Option("--non-negative", help="State the public fact that readings cannot be negative.")
@@ -37,7 +38,7 @@ MovedData = Annotated[
         help="Where the data is now, if it has moved; or other data with the same columns, split in the same way.",
     ),
 ]
-Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
+Device = Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option("--device", help="Where to compute.")]
 
 
 # How to read a table: an argument of `tamedit.read`, the option of its name.

@@ -97,5 +97,7 @@ def show(found: "Proposal", unit: str, command: str) -> None:
     rows = [(label, getattr(found, name), found.reasons[name]) for name, label in labels.items()]
     title = f"(ε = {found.epsilon:g}, δ = {found.delta:g}) per {unit}, {found.examples:,} examples"
     print_table(title, ("what", "proposal", "why"), rows, words=(0, 2))
+    if "unit" in found.reasons:
+        typer.echo(f"warning: {found.reasons['unit']}; day, week or series protect more.")
     typer.echo(f"about {found.minutes:.0f} minutes; every number may be overridden.")
     typer.echo(f"next: {command}")

@@ -62,8 +62,10 @@ def _was_given(context: typer.Context, name: str) -> bool:
 
 def _option(name: str, default: Any) -> inspect.Parameter:
     field = CHOICES[name]
+    limits = {"ge": "min", "le": "max"}
     shown = typer.Option(
         flag(name),
+        **{limits[kind]: getattr(one, kind) for one in field.metadata for kind in limits if hasattr(one, kind)},
         help=in_flags(field.description or "", _FLAGS),
         rich_help_panel="Privacy" if name in Privacy.model_fields or name in OF_PRIVATE_RUNS else None,
     )

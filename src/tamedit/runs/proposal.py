@@ -31,6 +31,9 @@ KEPT = 0.9  # of the best signal-to-noise that the time allows
 CELL_SECONDS = 2.9e-5  # of a core: one time step of one window in one gradient, size mini, two threads
 SERIES_DRAWS = 4
 CORES = 2
+FEW_READINGS = (
+    "a window as the privacy unit protects little: a home has many, and every one of them adds to what is revealed"
+)
 MOST_EXAMPLES = 10**12
 
 
@@ -131,6 +134,7 @@ def propose(
         bounds="medium" if stands.collapses else "off",
         minutes=steps * batch * draws * length * CELL_SECONDS / 60 / cores,
         reasons={
+            **({"unit": FEW_READINGS} if unit == "window" else {}),
             "size": "few parameters: the noise norm grows as √d with the number d of trained parameters",
             "batch_size": f"{batch} of {examples} per step: σ grows more slowly than the batch, so large batches have less noise",
             "steps": f"as many as keep {KEPT:.0%} of the signal-to-noise that {minutes:g} minutes on {cores} cores allow"

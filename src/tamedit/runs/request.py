@@ -4,6 +4,7 @@
 What changes speed alone is not part of it (`runs.config.Speed`).
 """
 
+import math
 from pathlib import Path
 from typing import Any, Self
 
@@ -166,6 +167,12 @@ class TrainRequest(Choices):
             "`operator` says how to bound, and bounds='off' bounds nothing; leave one of them out.": (
                 "operator" in given and off
             ),
+            "`reference` has magnitudes that `bounds` scales, and bounds='off' bounds nothing; leave one of them out.": (
+                self.reference is not None and off
+            ),
+            "`public` is about the data of a run that you name, and simulated homes are nobody's; leave it out.": (
+                self.public and str(self.init) == SIMULATED
+            ),
             f"size={self.size!r} and `init` exclude each other: the initial model keeps its size; leave one out.": (
                 self.size is not None and self.init is not None
             ),
@@ -181,4 +188,24 @@ class TrainRequest(Choices):
         for sentence, applies in wrong.items():
             if applies:
                 raise UserError(sentence)
+        check_facts(self, self.private)
         return self
+
+
+def check_facts(facts: Any, private: bool) -> None:
+    """Raise one sentence if the public facts of a request, or of a run, cannot be used or would be ignored."""
+    for one, other in (("typical_level", "typical_scale"), ("lower", "upper")):
+        first, second = getattr(facts, one), getattr(facts, other)
+        if (first is None) != (second is None) or (first and len(first) != len(second)):
+            raise UserError(f"`{one}` and `{other}` must both be given, with one number per target.")
+        if not all(map(math.isfinite, (*(first or ()), *(second or ())))):
+            raise UserError(f"`{one}` and `{other}` must be finite numbers.")
+    if facts.lower is None:
+        return
+    if not private or facts.typical_scale is not None:
+        raise UserError(
+            "`lower` and `upper` are for a level and scale that are estimated privately: they need `privacy`, and no "
+            "`typical_level` and `typical_scale`."
+        )
+    if any(low >= high for low, high in zip(facts.lower, facts.upper, strict=True)):
+        raise UserError("`lower` must be below `upper` for every target.")

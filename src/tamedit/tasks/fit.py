@@ -12,7 +12,7 @@ from tamedit.data.series import check_reading
 from tamedit.errors import UserError, first_complaint
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.config import Speed
-from tamedit.runs.request import MINUTES, RENAMED, TrainRequest
+from tamedit.runs.request import RENAMED, TrainRequest
 from tamedit.runs.start import Initial
 from tamedit.tasks.model import Model
 from tamedit.training.loop import Progress
@@ -30,19 +30,19 @@ def fit(
     seed: int = 0,
     anchor: Anchor = "seasonal",
     bounds: Tightness = "medium",
-    operator: Operator = "tanh",
+    operator: Operator | None = None,
     reference: str | Path | None = None,
     by_block: bool = False,
     init: Initial | str | Path | None = None,
-    tuning: Tuning = "all",
-    rank: int = 4,
+    tuning: Tuning | None = None,
+    rank: int | None = None,
     public: bool = False,
     size: Size | None = None,
     window: int | None = None,
     period: int | None = None,
     batch_size: int | None = None,
     privacy: Privacy | None = None,
-    minutes: float = MINUTES,
+    minutes: float | None = None,
     private_bounds: bool = False,
     lower: Numbers | None = None,
     upper: Numbers | None = None,
@@ -64,9 +64,9 @@ def fit(
         reading: goes to `tamedit.read`.
     """
     given = {name: value for name, value in locals().items() if name in TrainRequest.model_fields and name != "reading"}
+    chosen = {name: value for name, value in given.items() if value is not None and value is not False}
     check_reading(fit, set(reading) - set(RENAMED))
     renamed = {name: reading.pop(name) for name in RENAMED if name in reading}
-    chosen = {name: value for name, value in given.items() if not _is_default(name, value)}
     request = TrainRequest(reading=reading, **chosen, **renamed)
     with tempfile.TemporaryDirectory() as temporary:
         kept = request.model_copy(update={} if request.out else {"out": Path(temporary) / "run"})
@@ -82,11 +82,8 @@ def fit(
         return Model.load(prepared.folder, speed.device if speed else "auto")
 
 
-def _is_default(name: str, value: object) -> bool:
-    default = TrainRequest.model_fields[name].default
-    return type(value) is type(default) and value == default
-
-
 fit.__doc__ = f"{fit.__doc__}\n    What else may be chosen:\n" + "".join(
-    f"        {name}: {field.description}\n" for name, field in TrainRequest.model_fields.items() if name != "reading"
+    f"        {name}: {field.description}{f' Default: {field.default}.' if field.default else ''}\n"
+    for name, field in TrainRequest.model_fields.items()
+    if name != "reading"
 )

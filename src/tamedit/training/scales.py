@@ -10,7 +10,6 @@ generation) and the floor of the scale; otherwise it is the centre and scale of 
     none         0 and 1: such a model fills and forecasts, but cannot generate whole windows
 """
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +21,7 @@ from tamedit.data.sources import SOURCES
 from tamedit.errors import UserError
 from tamedit.runs.config import RunConfig
 from tamedit.runs.folder import DataFacts
+from tamedit.runs.request import check_facts
 
 FLOOR = 0.3  # of the reference scale: no window has a smaller one
 OUTLYING = (
@@ -31,7 +31,13 @@ OUTLYING = (
 
 def make_scaling(config: RunConfig, facts: DataFacts, train: Series) -> Scaling:
     """The units of a run, as far as they can be known without a ledger."""
-    _check_facts(facts, len(train.targets), private=config.privacy is not None)
+    check_facts(facts, private=config.privacy is not None)
+    for name in ("typical_level", "lower"):
+        given = getattr(facts, name)
+        if given is not None and len(given) != len(train.targets):
+            raise UserError(
+                f"{name}={given} is not one number per target ({len(train.targets)} targets); give one for each."
+            )
     known = SOURCES.get(config.source) if config.scaling == "instance" else None
     level, scale = facts.typical_level, facts.typical_scale
     if known and scale is None:
@@ -55,32 +61,6 @@ def window_spread(train: Series, window: int, otherwise: tuple[float, ...]) -> t
     spread = pd.DataFrame(train.values.astype(np.float64)).groupby([meters, rows // window]).std(ddof=0)
     usual = spread.where(spread > 1e-8 * np.array(otherwise)).median()
     return tuple(float(one) for one in usual.fillna(pd.Series(otherwise)))
-
-
-def _check_facts(facts: DataFacts, channels: int, private: bool) -> None:
-    """Called before anything is written: a fact that cannot be used, or would be ignored, is an error."""
-    pairs = {
-        ("typical_level", "typical_scale"): (facts.typical_level, facts.typical_scale),
-        ("lower", "upper"): (facts.lower, facts.upper),
-    }
-    for (one, other), given in pairs.items():
-        if given == (None, None):
-            continue
-        if any(numbers is None or len(numbers) != channels for numbers in given):
-            raise UserError(
-                f"`{one}` and `{other}` must both be given, with one number per target ({channels} targets)."
-            )
-        if not all(math.isfinite(number) for numbers in given for number in numbers or ()):
-            raise UserError(f"`{one}` and `{other}` must be finite numbers.")
-    if facts.lower is None or facts.upper is None:
-        return
-    if not private or facts.typical_scale is not None:
-        raise UserError(
-            "`lower` and `upper` are for a level and scale that are estimated privately: they need `privacy`, and no "
-            "`typical_level` and `typical_scale`."
-        )
-    if any(low >= high for low, high in zip(facts.lower, facts.upper, strict=True)):
-        raise UserError("`lower` must be below `upper` for every target.")
 
 
 def _with_reference(

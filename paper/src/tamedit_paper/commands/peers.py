@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -13,7 +13,7 @@ from tamedit.formatting import print_table, score
 
 def peers(
     run: Annotated[Path, typer.Argument(help="Folder made by `tamedit train`.")],
-    protocol: Annotated[str, typer.Argument(help="tslib (MSE, MAE) or csdi (quantile CRPS).")],
+    protocol: Annotated[Literal["tslib", "csdi"], typer.Argument(help="MSE and MAE (tslib), or quantile CRPS (csdi).")],
     data: options.MovedData = None,
     samples: Annotated[int, typer.Option("--samples", help="Samples per window.", min=4)] = 20,
     horizon: Annotated[

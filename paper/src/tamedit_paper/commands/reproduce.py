@@ -2,10 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
+from tamedit.choices import Scale
 from tamedit.cli import options
 from tamedit.errors import UserError
 
@@ -20,13 +21,14 @@ def reproduce(
         ),
     ],
     scale: Annotated[
-        str, typer.Option("--scale", help="smoke (seconds per run), laptop (minutes) or paper.")
+        Scale, typer.Option("--scale", help="Size of the runs: smoke takes seconds each, laptop minutes.")
     ] = "laptop",
     seeds: Annotated[int, typer.Option("--seeds", help="Seeds 0, 1, … of every run.", min=1)] = 3,
     seed: Annotated[int | None, typer.Option("--seed", help="Only this seed.", min=0)] = None,
     workers: Annotated[int, typer.Option("--workers", help="Processes, one thread each.", min=1)] = 2,
     source: Annotated[
-        str, typer.Option("--source", help="Data in place of PrivatePower: household (UCI, real) or simulated.")
+        Literal["household", "simulated"],
+        typer.Option("--source", help="Data in place of PrivatePower: household (UCI, real) or simulated."),
     ] = "household",
     results: Annotated[Path, typer.Option("--results", help="Folder of results; each scale is a subfolder.")] = Path(
         "paper/results"
@@ -48,15 +50,13 @@ def reproduce(
 
     With curve or heavy: the runs and the page of what privacy costs at an ε that protects someone.
     """
-    if scale not in ("smoke", "laptop", "paper"):
-        raise UserError(f"--scale {scale} is unknown; choose smoke, laptop, paper.")
     from tamedit_paper.grid.cells import Cell
     from tamedit_paper.grid.results import Job
 
     cells = _cells(what, source)
     chosen = [seed] if seed is not None else list(range(seeds))
     pairs = ((cell, one) for one in chosen for cell in cells if one == chosen[0] or not Cell.parse(cell).is_seedless)
-    jobs = [Job(cell=cell, scale=scale, seed=one) for cell, one in pairs]  # type: ignore[arg-type]
+    jobs = [Job(cell=cell, scale=scale, seed=one) for cell, one in pairs]
     place = results / scale
     if print_commands:
         from tamedit_paper.grid.work import is_done

@@ -18,6 +18,10 @@ from tamedit.runs.regime import noise_over_signal, parameter_count, walk
 PAPER, PAPER_SIZE = TrainingConfig.model_validate({}), SIZES["paper"]
 PAPER_WALK = walk(PAPER.learning_rate, PAPER.steps, PAPER_SIZE["width"])
 
+METER = {"target_channels": 1, "covariate_channels": 6, "length": 168}  # one target and the calendar
+PAPER_NETWORK = NetworkConfig.model_validate(METER | PAPER_SIZE)
+PAPER_NOISE = noise_over_signal(1.0, parameter_count(PAPER_NETWORK), PAPER.batch_size)  # per σ
+
 
 def of_paper(network: NetworkConfig) -> NetworkConfig:
     """The paper's network for the same data."""

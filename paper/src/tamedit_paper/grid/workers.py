@@ -2,6 +2,9 @@
 
 Every worker process takes one job at a time from its input (`work.py`). If it is killed, only the steps
 since a run's last checkpoint are lost, and the same command continues. A worker whose parent has died ends with its job.
+
+Why no pool of a library: in those of `concurrent.futures` and joblib a worker that dies fails every job that waits, and Ctrl-C
+reaches the workers, too. Here its own job fails alone, and Ctrl-C lets each worker write its checkpoint.
 """
 
 import contextlib

@@ -12,7 +12,7 @@ import numpy as np
 
 from tamedit.figures.gradient_figures import figure as drawn
 from tamedit.figures.plots import GREY, log_axis, run_style
-from tamedit_paper.grid.matching import PAPER_WALK
+from tamedit_paper.grid.matching import PAPER_NOISE, PAPER_WALK
 from tamedit_paper.grid.measures import Runs, collapsed, metric
 from tamedit_paper.tables.figures import STYLES
 from tamedit_paper.tables.sweeps import SMALL_SIGMA, WALK_SIGMA, WALKS
@@ -20,7 +20,6 @@ from tamedit_paper.tables.utility import AWARE, SIGMAS, VANILLA, aware, vanilla
 
 NAME = "regime"
 ARMS: dict[str, Callable[..., str]] = {VANILLA: vanilla, AWARE: aware}
-PAPER_NOISE = 32.67  # noise over signal of the paper per σ: √P* / B* with P* = 9.84 million
 TASK = "imputation"
 COURSES = {"cond_p99_by_step": "p99 of ‖g_cond‖", "scale_p99": "p99 of |γ|", "condition_p99": "p99 of ‖c‖"}
 
