@@ -15,8 +15,7 @@ def demo(
     ] = "laptop",
     seed: options.Seed = 0,
     non_negative: Annotated[
-        bool,
-        typer.Option("--non-negative/--any-sign", help="State the public fact that readings cannot be negative."),
+        bool, typer.Option("--non-negative/--any-sign", help="State the public fact that readings cannot be negative.")
     ] = True,
 ) -> None:
     """Simulate homes, train on them privately, fill gaps, forecast, score, draw."""

@@ -32,10 +32,7 @@ from tamedit.tasks.model import Model
 from tamedit.training.requested import prepare
 
 HOMES = {"smoke": 12, "laptop": 60}
-LENGTH: dict[str, dict[str, Any]] = {
-    "smoke": {"steps": 60},
-    "laptop": {"minutes": 1.5},
-}  # of training
+LENGTH: dict[str, dict[str, Any]] = {"smoke": {"steps": 60}, "laptop": {"minutes": 1.5}}  # of training
 WEEKS = 26
 EPSILON, DELTA, UNIT = 8.0, 1e-5, "week"
 AVERAGE_HOME = 0.35  # kWh per hour, level and spread: 3.1 MWh per year, a national average and no secret

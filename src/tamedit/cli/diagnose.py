@@ -38,8 +38,7 @@ def diagnose(
         bool, typer.Option("--bounds", help="Measure an unbounded run's magnitudes instead, for `train --reference`.")
     ] = False,
     public: Annotated[
-        bool,
-        typer.Option("--public", help="State that the run's data is public or simulated.", rich_help_panel=PUBLIC),
+        bool, typer.Option("--public", help="State that the run's data is public or simulated.", rich_help_panel=PUBLIC)
     ] = False,
     under_noise: Annotated[
         bool,

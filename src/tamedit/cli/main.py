@@ -85,9 +85,7 @@ def main() -> None:
             _end(_on_the_command_line(error), 2)
         if type(error).__name__ == "Abort":
             _end("stopped.", 130)
-        if type(error).__name__.startswith("OutOfBounds") or "allocate memory" in str(
-            error
-        ):  # pandas' and torch's words
+        if type(error).__name__.startswith("OutOfBounds") or "allocate memory" in str(error):  # of pandas, of torch
             _end(TOO_MUCH, 2)
         if type(error).__name__ != "ValidationError" or not hasattr(error, "errors"):
             raise

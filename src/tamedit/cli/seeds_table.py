@@ -8,13 +8,7 @@ from tamedit.cli.evaluate_command import PERCENT
 from tamedit.evaluation.labels import LABELS
 from tamedit.formatting import print_table, score
 
-SHORT = {
-    "point_RMSE": "RMSE",
-    "point_MAE": "MAE",
-    "CRPS": "CRPS",
-    "coverage50": "in 50 %",
-    "coverage90": "in 90 %",
-}
+SHORT = {"point_RMSE": "RMSE", "point_MAE": "MAE", "CRPS": "CRPS", "coverage50": "in 50 %", "coverage90": "in 90 %"}
 UNITS = {"z": "z-units", "original": "the data's units"}
 
 

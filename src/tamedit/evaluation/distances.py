@@ -81,14 +81,3 @@ def kernel(x: Float[np.ndarray, "N D"], y: Float[np.ndarray, "M D"], bandwidth: 
     if bandwidth == 0:
         return (apart == 0).astype(apart.dtype)
     return np.exp(apart / (-2 * bandwidth**2))
-
-
-def mmd(x: Float[np.ndarray, "N D"], y: Float[np.ndarray, "M D"], bandwidth: float | None = None) -> float:
-    """Unbiased estimate of MMD² (it may be below 0); the bandwidth is the median distance within x, the real data."""
-    if min(len(x), len(y)) < 2:
-        return float("nan")
-    width = median_bandwidth(x) if bandwidth is None else bandwidth
-    within = [
-        (kernel(part, part, width).sum() - len(part)) / (len(part) * (len(part) - 1)) for part in (x, y)
-    ]  # a member with itself is left out
-    return float(within[0] + within[1] - 2 * kernel(x, y, width).mean())

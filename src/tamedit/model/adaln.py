@@ -46,12 +46,7 @@ class BoundedAdaLNZero(nn.Module):
     """
 
     def __init__(
-        self,
-        width: int,
-        condition_width: int,
-        bounds: Bounds = MEDIUM,
-        operator: Operator = "tanh",
-        branches: int = 2,
+        self, width: int, condition_width: int, bounds: Bounds = MEDIUM, operator: Operator = "tanh", branches: int = 2
     ) -> None:
         super().__init__()
         if not isinstance(bounds, Bounds):

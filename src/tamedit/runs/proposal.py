@@ -186,12 +186,7 @@ def recommended(config: RunConfig, layout: PrivateLayout, minutes: float = MINUT
 
 
 def propose_for(
-    layout: PrivateLayout,
-    privacy: Privacy,
-    *,
-    minutes: float = MINUTES,
-    cores: int = CORES,
-    begins: bool = False,
+    layout: PrivateLayout, privacy: Privacy, *, minutes: float = MINUTES, cores: int = CORES, begins: bool = False
 ) -> Proposal:
     """The plan for the training part of a series: N and k are counted on its public layout."""
     assert privacy.epsilon is not None

@@ -131,11 +131,7 @@ def _initial(
         return request.init
     if str(request.init) != SIMULATED:
         return load_initial_run(
-            Path(request.init),
-            tuning=request.tuning,
-            rank=request.rank,
-            public=request.public,
-            private=request.private,
+            Path(request.init), tuning=request.tuning, rank=request.rank, public=request.public, private=request.private
         )
     if say and not (folder / PLACE / SPECIFICATION).exists():
         say("first: a model of simulated homes (nobody's data, no privacy spent)")

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from tamedit.streams import purpose_seed
 from tamedit.training.device import choose_device
 from tamedit.training.distributed import World, join_world
 from tamedit.training.loop import Outcome, Progress, Trainer
-from tamedit.training.private.budget import check_ledger, open_budget, stream_seed
+from tamedit.training.private.budget import Budget, check_ledger, open_budget, stream_seed
 from tamedit.training.private.gradients import LOGGED, PrivateGradients, opened
 from tamedit.training.private.released_bounds import private_network, refuse_noise
 from tamedit.training.private.released_scale import private_scaling, wants_private_units
@@ -104,7 +103,8 @@ def train(
             check_ledger(folder, trainer.step)
         noisy, budget = None, None
         if layout is not None:
-            noisy = stack.enter_context(_noisy(network, layout, config, facts, folder, world, scaling, recorder))
+            ledger = _budget(layout, config, facts, folder, world, scaling)
+            noisy = stack.enter_context(opened(network, config.process, ledger, recorder))
             budget = noisy.budget
             if wants_private_units(config, facts):
                 scaling = private_scaling(config, facts, windows, budget, folder, scaling)
@@ -116,8 +116,11 @@ def train(
             network.bound_by(found)
             config = config.model_copy(update={"network": found})
         if watch is not None and world.first:
-            trainer.watch = partial(_watched, watch, network, examples)
-        outcome = _run(trainer, network, examples, config, noisy, world, recorder)
+            trainer.watch = lambda step: watch(step, network, examples)
+        if noisy is not None:
+            noisy.over(examples, noisy.budget.until(trainer.step))
+        size = config.training.batch_size
+        outcome = _run(trainer, noisy or PlainGradients(network, examples, config.process, size, world, recorder))
         made = RunOutcome(outcome.step, outcome.finished, outcome.seconds)
         if outcome.finished and world.first:
             said = Statement.of(budget.ledger.record) if budget and budget.ledger else Statement.without_privacy()
@@ -126,10 +129,6 @@ def train(
             made.privacy = spec.privacy
     world.wait()
     return made
-
-
-def _watched(watch: Watch, network: torch.nn.Module, examples: Examples, step: int) -> None:
-    watch(step, network, examples)
 
 
 def _of_epsilon(progress: Progress) -> Progress:
@@ -186,43 +185,23 @@ def _validation(split: Split, config: RunConfig, scaling: Scaling) -> Callable[[
     return lambda network: validation_loss(network, examples, config.process)
 
 
-def _noisy(
-    network: DiffusionTransformer,
-    layout: PrivateLayout,
-    config: RunConfig,
-    facts: DataFacts,
-    folder: Path,
-    world: World,
-    scaling: Scaling,
-    recorder: Recorder | None,
-) -> AbstractContextManager[PrivateGradients]:
-    """The gradients of a private run and its open ledger, which knows what the guarantee will not cover."""
+def _budget(
+    layout: PrivateLayout, config: RunConfig, facts: DataFacts, folder: Path, world: World, scaling: Scaling
+) -> AbstractContextManager[Budget]:
+    """The ledger of a private run, which knows what the guarantee will not cover."""
     estimated = wants_private_units(config, facts)
     warning = None if estimated else scaling.warning()
     before = [one.sentence for one in (config.start, config.reference) if one is not None]
     clocks = [CLOCK_CHANGES] if clock_changes(layout.windows.series) else []
     not_covered = [LOGGED, *([warning.rstrip(".")] if warning else []), *before, *clocks]
     statistics = RELEASES * (estimated + (config.private_bounds is not None))
-    budget = open_budget(layout, config, folder, world=world, not_covered=not_covered, statistics=statistics)
-    return opened(network, config.process, budget, recorder)
+    return open_budget(layout, config, folder, world=world, not_covered=not_covered, statistics=statistics)
 
 
-def _run(
-    trainer: Trainer,
-    network: DiffusionTransformer,
-    examples: Examples,
-    config: RunConfig,
-    noisy: PrivateGradients | None,
-    world: World,
-    recorder: Recorder | None,
-) -> Outcome:
+def _run(trainer: Trainer, source: PlainGradients | PrivateGradients) -> Outcome:
     """Train with the ordinary gradient or, within a budget, with the private one."""
     try:
-        if noisy is None:
-            size = config.training.batch_size
-            return trainer.run(PlainGradients(network, examples, config.process, size, world, recorder))
-        until = noisy.budget.until(trainer.step)
-        return trainer.run(noisy.over(examples, until), until)
+        return trainer.run(source, source.until if isinstance(source, PrivateGradients) else None)
     except SafetensorError as error:  # a full disk, seen by the writer of tensors
         place = trainer.folder / CHECKPOINT
         raise UserError(f"Cannot write {place} ({error}); free some space, then continue with resume=True.") from error

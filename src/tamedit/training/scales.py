@@ -25,7 +25,7 @@ from tamedit.runs.request import check_facts
 
 FLOOR = 0.3  # of the reference scale: no window has a smaller one
 OUTLYING = (
-    3.0  # measured on the data, the reference is no wider for this than 3 usual windows: one glitch must not set it
+    3.0  # usual windows: a reference measured on the data is no wider for the floor, as one glitch must not set it
 )
 
 
