@@ -102,7 +102,7 @@ def test_the_share_is_taken_seed_by_seed() -> None:
     assert (
         "| 55 ± 64 % | no gain to keep | 55 ± 64 % | no gain to keep | 2 |" in text
     )  # t = 12.7 with two seeds; forecasts are all 1: nothing to keep
-    assert "| vanilla | anchored | public model | 8 a home-week |" + 4 * " –  (not run) |" + " 0 |" in text
+    assert "| vanilla | anchored | public model | 8 per home-week |" + 4 * " –  (not run) |" + " 0 |" in text
 
 
 def test_a_share_of_no_gain_is_none() -> None:

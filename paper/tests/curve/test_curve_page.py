@@ -41,7 +41,7 @@ def whole() -> Runs:
 def test_a_row_says_its_unit_and_what_it_costs_for_others(whole: Runs) -> None:
     text = markdown(run_table(utility_cells("curve"), whole, "ideal"), whole)
     rows = text.splitlines()[2:]
-    assert rows[0].startswith("| aware | anchored | public model | 8 a home-week | 1,876 / 26,635 / – |")
+    assert rows[0].startswith("| aware | anchored | public model | 8 per home-week | 1,876 / 26,635 / – |")
     assert rows[0].endswith("**0.226 ± 0.002** | 1.000 | **0.236 ± 0.002** | 90.00 % | 90.00 % | 3 |")
     assert sum("a whole home" in line for line in rows) == 12
     assert sum("∞, no unit protected" in line for line in rows) == 7
@@ -55,7 +55,7 @@ def test_a_row_says_its_unit_and_what_it_costs_for_others(whole: Runs) -> None:
         "| draws from the same hour (free)",
     ]
     heavy = markdown(run_table(utility_cells("heavy")[:12], whole, "ideal-heavy"), whole)
-    assert "| vanilla | paper's | random weights | 1,876 a window, σ = 0.1 | 1,876 / 26,635 / – |" in heavy
+    assert "| vanilla | paper's | random weights | 1,876 per window, σ = 0.1 | 1,876 / 26,635 / – |" in heavy
     assert "σ = 0.1: ε = 1,876 for a window, 26,635 for a reading (δ = 1e-5)." in heavy
 
 
@@ -81,7 +81,9 @@ def test_the_whole_page(whole: Runs) -> None:
     assert (
         "- `ideal`, 16 pairs: 16 better.\n- `fleet`, 16 pairs: 16 better.\n- `ideal-heavy`, 6 pairs: 6 better." in text
     )
-    assert "| aware | anchored | public model | 8 a home-week | 93 ± 0 % | 92 ± 0 % | 93 ± 0 % | 92 ± 0 % | 3 |" in text
+    assert (
+        "| aware | anchored | public model | 8 per home-week | 93 ± 0 % | 92 ± 0 % | 93 ± 0 % | 92 ± 0 % | 3 |" in text
+    )
     assert "Not to be compared" not in text
     assert utility_text(whole, "laptop", "This did not help.") == text
 

@@ -71,7 +71,7 @@ def train(
     speed, folder, facts, world = speed or Speed(), Path(folder), facts or DataFacts(), join_world()
     if speed.threads:
         torch.set_num_threads(speed.threads)
-    device, private = choose_device(speed.device), config.privacy is not None
+    device, private, noisy, budget = choose_device(speed.device), config.privacy is not None, None, None
     layout = layout_of(split.train, config) if layout is None else layout
     if layout is not None:
         layout.check(split.train, config)
@@ -101,7 +101,6 @@ def train(
             trainer.resume()
         if private and world.first:
             check_ledger(folder, trainer.step)
-        noisy, budget = None, None
         if layout is not None:
             ledger = _budget(layout, config, facts, folder, world, scaling)
             noisy = stack.enter_context(opened(network, config.process, ledger, recorder))
@@ -119,10 +118,9 @@ def train(
             trainer.watch = lambda step: watch(step, network, examples)
         if noisy is not None:
             noisy.over(examples, noisy.budget.until(trainer.step))
-        size = config.training.batch_size
-        outcome = _run(trainer, noisy or PlainGradients(network, examples, config.process, size, world, recorder))
-        made = RunOutcome(outcome.step, outcome.finished, outcome.seconds)
-        if outcome.finished and world.first:
+        plain = config.process, config.training.batch_size, world, recorder
+        made = _run(trainer, noisy or PlainGradients(network, examples, *plain))
+        if made.finished and world.first:
             said = Statement.of(budget.ledger.record) if budget and budget.ledger else Statement.without_privacy()
             spec = describe(config, facts, split.train, scaling, said)
             save_model(folder, spec, folded(trainer.weights()))
@@ -198,10 +196,11 @@ def _budget(
     return open_budget(layout, config, folder, world=world, not_covered=not_covered, statistics=statistics)
 
 
-def _run(trainer: Trainer, source: PlainGradients | PrivateGradients) -> Outcome:
+def _run(trainer: Trainer, source: PlainGradients | PrivateGradients) -> RunOutcome:
     """Train with the ordinary gradient or, within a budget, with the private one."""
     try:
-        return trainer.run(source, source.until if isinstance(source, PrivateGradients) else None)
+        outcome = trainer.run(source, source.until if isinstance(source, PrivateGradients) else None)
+        return RunOutcome(outcome.step, outcome.finished, outcome.seconds)
     except SafetensorError as error:  # a full disk, seen by the writer of tensors
         place = trainer.folder / CHECKPOINT
         raise UserError(f"Cannot write {place} ({error}); free some space, then continue with resume=True.") from error

@@ -50,7 +50,7 @@ DIFFERENCES = """## What differs from the paper
   v = (1 + γ) ⊙ u + β with γ bounded.
 - **Bounds.** The paper does not give (C₀, Γ₀, B₀, A₀). Ours come from a sweep on simulated meters under the paper's noise
   (see the reference magnitudes), the same for every data set.
-- **Runs.** The paper gives one number a cell and no scatter. Here it is seeds and intervals.
+- **Runs.** The paper gives one number per cell and no scatter. Here it is seeds and intervals.
 - **Step times** are those of the grid itself, with other runs on the same machine.
 - **Added.** Free baselines under every table of utility, and the anchored form in the main tables; both are marked.
 """

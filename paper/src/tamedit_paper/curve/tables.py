@@ -15,11 +15,11 @@ from tamedit_paper.tables.layout import NONE, Column, Row, Table, baselines, row
 from tamedit_paper.tables.render import NOT_RUN, ONE_SEED
 
 OWNED: dict[Unit, str] = {
-    "window": "a window",
-    "record": "a reading",
-    "day": "a home-day",
-    "week": "a home-week",
-    "series": "a whole home",
+    "window": "per window",
+    "record": "per reading",
+    "day": "per home-day",
+    "week": "per home-week",
+    "series": "per whole home",
 }
 BESIDE: tuple[Unit, ...] = ("window", "record", "series")
 BEGINNINGS: dict[Public, str] = {
@@ -27,7 +27,7 @@ BEGINNINGS: dict[Public, str] = {
     "simulated": "public model",
     "household": "public household",
 }
-LEADS = ("arm", "form", "begins from", "ε, unit", "ε of the same run a window / a reading / a whole home")
+LEADS = ("arm", "form", "begins from", "ε, unit", "ε of the same run per window / per reading / per whole home")
 SAME_BAR = 0.01  # relative: free baselines of two runs that differ by more did not see the same windows
 
 
