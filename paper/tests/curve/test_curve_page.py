@@ -43,7 +43,7 @@ def test_a_row_says_its_unit_and_what_it_costs_for_others(whole: Runs) -> None:
     rows = text.splitlines()[2:]
     assert rows[0].startswith("| aware | anchored | public model | 8 per home-week | 1,876 / 26,635 / – |")
     assert rows[0].endswith("**0.226 ± 0.002** | 1.000 | **0.236 ± 0.002** | 90.00 % | 90.00 % | 3 |")
-    assert sum("a whole home" in line for line in rows) == 12
+    assert sum("per whole home" in line for line in rows) == 12
     assert sum("∞, no unit protected" in line for line in rows) == 7
     assert sum("0, no private data used" in line for line in rows) == 5
     assert [line.split(" | ")[0] for line in rows if "(free)" in line] == [
