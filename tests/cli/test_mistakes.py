@@ -243,7 +243,7 @@ def test_the_advice_about_missing_covariates_can_be_followed(
         24,
     )
     assert "--missing-covariates hold" in mistake(*ask)
-    assert "is not known; choose 'refuse' or 'hold'" in mistake(*ask, "--missing-covariates", "guess")
+    assert "is not known; choose 'refuse', 'hold' or 'zero'" in mistake(*ask, "--missing-covariates", "guess")
     held = ("--missing-covariates", "hold")
     answer = run(*ask, *held)
     assert answer.code == 0, answer.err

@@ -28,7 +28,7 @@ def test_dropping_looks_at_one_reading_at_a_time() -> None:
         negative = series.values < 0
     assert np.isnan(dropped.values[negative]).all()
     np.testing.assert_array_equal(dropped.values[~negative], series.values[~negative])
-    assert f"{negative.sum()} negative readings taken as missing" in dropped.notes[-1]
+    assert f"{negative.sum()} negative readings taken as missing" in dropped.findings[-1]
     assert dropped.reach == 0
     assert replace_negatives(series).reach == 500
 
@@ -42,7 +42,7 @@ def test_only_negatives_change_and_missing_stays_missing() -> None:
     np.testing.assert_array_equal(cleaned.values[~negative], series.values[~negative])
     assert (cleaned.values[negative] >= 0).all()
     assert np.isnan(cleaned.values).sum() == np.isnan(series.values).sum()
-    assert f"{negative.sum()} negative readings" in cleaned.notes[-1]
+    assert f"{negative.sum()} negative readings" in cleaned.findings[-1]
 
 
 def test_a_constant_level_is_restored_exactly() -> None:

@@ -33,7 +33,7 @@ def test_long_layout_is_found() -> None:
     assert series.offsets.tolist() == [0, 5, 9, 15]
     assert np.flatnonzero(np.isnan(series.values[:, 0])).tolist() == [2, 10]
     assert (series.time_name, series.id_name, series.targets) == ("timestamp", "client", ("value",))
-    assert any("2 absent time stamps" in note for note in series.notes)
+    assert any("2 absent time stamps" in note for note in series.findings)
     assert any("meters were taken from column 'client'" in note for note in series.notes)
 
 

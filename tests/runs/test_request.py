@@ -151,7 +151,7 @@ SAME: list[tuple[list[object], dict[str, Any]]] = [
         ["--anchor", "none", "--bounds", "tight", "--operator", "hard_clamp", "--size", "base", "--window", 24],
         {"anchor": "none", "bounds": "tight", "operator": "hard_clamp", "size": "base", "window": 24},
     ),
-    (["--epsilon", 8, "--minutes", 2], {"privacy": Privacy(epsilon=8), "minutes": 2}),
+    (["--epsilon", 8, "--examples", 40, "--minutes", 2], {"privacy": Privacy(epsilon=8, examples=40), "minutes": 2}),
     (
         ["--epsilon", 3, "--unit", "day", "--draws", 2, "--lower", 0, "--upper", 5, "--window", 24, "--test-only"],
         {"privacy": Privacy(epsilon=3, unit="day", draws=2, test_only=True), "lower": 0, "upper": 5.0, "window": 24},

@@ -15,7 +15,6 @@ from tamedit.runs.recipe import make_config
 from tamedit.runs.request import TrainRequest
 from tamedit.runs.start import load_initial_run, origin_of
 from tamedit.training.loop import Trainer
-from tamedit.training.public import load_public
 from tamedit.training.run import RunOutcome, Watch, train
 from tamedit.windows.examples import Examples
 
@@ -148,6 +147,7 @@ def test_another_form_is_refused(smoke_run: Path, tmp_path: Path) -> None:
         train(split_by_time(SERIES), plain, tmp_path / "other")
 
 
-def test_only_made_up_homes_are_public_without_anyones_word(smoke_run: Path) -> None:
-    """A public stage on a real household is said to be public; nobody can know it."""
-    assert load_public(smoke_run).start.origin == "said to be public"
+def test_a_run_is_public_by_someones_word_alone(smoke_run: Path) -> None:
+    """Nobody can know it of a real household."""
+    assert load_initial_run(smoke_run).start.origin == "not public"
+    assert load_initial_run(smoke_run, public=True).start.origin == "said to be public"

@@ -145,5 +145,5 @@ def score_run(run: Path, data: str | None, device: str, shared: dict[str, Any]) 
 
     model = Model.load(run, device)
     config, facts = load_run(run)
-    _, split = load_split(data or config.source, **facts.reading)
+    _, split = load_split(data or config.source, study=facts.study_for(data), **facts.reading)
     return score_all(model, split, **shared)

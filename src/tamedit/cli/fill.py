@@ -67,7 +67,7 @@ def impute(
 
     model = Model.load(run, device)
     series = model.read(file, **reading)
-    options.say_notes(series.notes, as_json)
+    options.say_notes((*series.notes, *series.findings), as_json)
     table = model.impute(series, samples=samples, quantiles=quantiles, all_samples=all_samples, seed=seed)
     _write(table, out)
     options.wrote([out], as_json, rows=len(table))
@@ -97,7 +97,7 @@ def forecast(
 
     model = Model.load(run, device)
     series = model.read(file, **reading)
-    options.say_notes(series.notes, as_json)
+    options.say_notes((*series.notes, *series.findings), as_json)
     table = model.forecast(
         series, horizon, samples=samples, quantiles=quantiles, all_samples=all_samples, seed=seed, future=future
     )

@@ -23,8 +23,11 @@ Covariates = Annotated[str | None, typer.Option("--covariates", help="Columns kn
 Frequency = Annotated[str | None, typer.Option("--frequency", help="Step between rows, such as 1h or 15min.")]
 Timezone = Annotated[str | None, typer.Option("--timezone", help="Time zone of local stamps, such as Europe/London.")]
 MissingCovariates = Annotated[
-    Literal["refuse", "hold"] | None,
-    typer.Option("--missing-covariates", help="A covariate with gaps: refuse it, or hold its last known value."),
+    Literal["refuse", "hold", "zero"] | None,
+    typer.Option(
+        "--missing-covariates",
+        help="A covariate with gaps: refuse it, hold its last known value, or take zero (private runs do).",
+    ),
 ]
 NonNegative = Annotated[
     bool, typer.Option("--non-negative", help="State the public fact that readings cannot be negative.")

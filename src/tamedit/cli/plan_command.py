@@ -13,12 +13,14 @@ from tamedit.errors import UserError
 from tamedit.formatting import print_table
 from tamedit.runs.request import MINUTES, SIMULATED, TrainRequest
 
+DATES = ("study", "train_until", "validate_until")
+
 if TYPE_CHECKING:
     from tamedit.runs.proposal import Proposal
 
 
 @options.reads_a_table
-@asks_for("epsilon", "delta", "unit", "window", "init", "minutes", epsilon=8.0)
+@asks_for("epsilon", "delta", "unit", "window", "init", "minutes", *DATES, epsilon=8.0)
 def plan(
     *,
     source: Annotated[
@@ -34,7 +36,7 @@ def plan(
 ) -> None:
     """Propose model, batch, steps and noise for a private run, and say why.
 
-    It reads only sizes, stamps and which readings are missing.
+    It looks at no reading: how many examples the extent of the study and the number of meters allow.
     """
     if (source is None) == (units is None):
         raise UserError("Give either a data source or --units N, the number of training examples.")
@@ -74,6 +76,7 @@ def plan(
     time = request.minutes * cores / CORES
     asked: dict[str, Any] = {"epsilon": f"{privacy.epsilon:g}", "delta": f"{privacy.delta:g}", "unit": privacy.unit}
     asked |= {"init": init, "window": request.window, "minutes": None if time == MINUTES else f"{time:g}"}
+    asked |= {name: getattr(request, name) for name in DATES}
     flags = {flag(name): str(value) for name, value in asked.items() if value} | options.as_options(request.reading)
     flags |= {"--bounds": found.bounds, "--out": "runs/private"}
     command = " ".join(f"{name} {shlex.quote(value)}" for name, value in flags.items())
@@ -95,7 +98,7 @@ def show(found: "Proposal", unit: str, command: str) -> None:
         "bounds": "bounds",
     }
     rows = [(label, getattr(found, name), found.reasons[name]) for name, label in labels.items()]
-    title = f"(ε = {found.epsilon:g}, δ = {found.delta:g}) per {unit}, {found.examples:,} examples"
+    title = f"(ε = {found.epsilon:g}, δ = {found.delta:g}) per {unit}, at most {found.examples:,} examples"
     print_table(title, ("what", "proposal", "why"), rows, words=(0, 2))
     if "unit" in found.reasons:
         typer.echo(f"warning: {found.reasons['unit']}; day, week or series protect more.")

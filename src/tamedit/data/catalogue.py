@@ -19,6 +19,7 @@ class Source:
     origin: str  # how to get it
     url: str | None  # where it is downloaded from; None if by hand
     frequency: str  # step between rows
+    extent: str  # of the study, by its publication: the first moment and the first that does not belong
     window: int  # L
     stride: int  # distance of training windows
     typical_level: tuple[float, ...]  # per target, rounded: what one expects before seeing the data
@@ -56,6 +57,7 @@ SOURCES: dict[str, Source] = {
             origin="downloaded from the ETDataset repository",
             url=_ETT + "ETTh1.csv",
             frequency="1h",
+            extent="2016-07-01/2018-06-26T20:00",
             window=96,
             stride=1,
             typical_level=_ETT_LEVEL,
@@ -71,6 +73,7 @@ SOURCES: dict[str, Source] = {
             origin="downloaded from the ETDataset repository",
             url=_ETT + "ETTm1.csv",
             frequency="15min",
+            extent="2016-07-01/2018-06-26T20:00",
             window=96,
             stride=1,
             typical_level=_ETT_LEVEL,
@@ -86,6 +89,7 @@ SOURCES: dict[str, Source] = {
             origin="household_power_consumption.txt from https://archive.ics.uci.edu/dataset/235",
             url=None,
             frequency="1h",
+            extent="2006-12-16T17:00/2010-11-26T22:00",
             window=168,
             stride=24,
             typical_level=_FRENCH_HOME,
@@ -101,6 +105,7 @@ SOURCES: dict[str, Source] = {
             origin="the electricity readings of IDEAL from https://datashare.ed.ac.uk/handle/10283/3647",
             url=None,
             frequency="1h",
+            extent="2016-08-01/2018-07-01",
             window=168,
             stride=24,
             typical_level=_BRITISH_HOME,

@@ -40,7 +40,7 @@ def replace_negatives(series: Series) -> Series:
         f"{count:,} negative reading{'s' * (count != 1)} ({share:.2%}) replaced by interpolation on a 7-day "
         "moving-average baseline."
     )
-    return replace(series, values=values, notes=(*series.notes, note))
+    return replace(series, values=values, findings=(*series.findings, note))
 
 
 def drop_negatives(series: Series) -> Series:
@@ -50,7 +50,9 @@ def drop_negatives(series: Series) -> Series:
     if not negative.any():
         return series
     note = f"{int(negative.sum()):,} negative reading{'s' * (int(negative.sum()) != 1)} taken as missing."
-    return replace(series, values=np.where(negative, np.float32(np.nan), series.values), notes=(*series.notes, note))
+    return replace(
+        series, values=np.where(negative, np.float32(np.nan), series.values), findings=(*series.findings, note)
+    )
 
 
 def moving_average(values: np.ndarray, width: int) -> np.ndarray:

@@ -25,7 +25,7 @@ def describe(series: Series, width: int = 28) -> dict[str, Any]:
         "channels": [_channel(series, channel, width) for channel in range(len(series.targets))],
         "covariates": list(series.covariate_names),
         "panel": _panel(series, missing) if len(series.meters) > 1 else None,
-        "notes": list(series.notes),
+        "notes": [*series.notes, *series.findings],
     }
 
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
 from tamedit.data.reading import assemble
-from tamedit.data.reading.columns import Wanted
+from tamedit.data.reading.columns import MissingCovariates, Wanted
 from tamedit.data.reading.grid import MICROSECONDS_A_DAY, Step, after, microseconds, moved, spoken
 from tamedit.errors import UserError
 
@@ -33,9 +33,11 @@ class Series:
     covariate_names: tuple[str, ...]  # V names
     frequency: pd.Timedelta
     notes: tuple[str, ...] = ()  # what was assumed, one sentence each
+    findings: tuple[str, ...] = ()  # what was seen in the rows, one sentence each: not private
     layout: Literal["wide", "long"] = "wide"
     time_name: str = "time"  # how the user called the column of stamps
     id_name: str = "meter"  # and, in the long layout, the column of meters
+    id_guessed: bool = False  # whether that column was found by its content alone
     step: Step | None = None  # the exact step (months have no fixed length); derived from `frequency` if not given
     reach: int = 0  # rows on either side to which preparing the data may have carried a reading: it counts for privacy
 
@@ -71,14 +73,14 @@ class Series:
     @property
     def spoken_step(self) -> str:
         """The step in words: "1 hour", "15 minutes", "1 month"."""
-        return spoken(self._step)
+        return spoken(self.grid_step)
 
     @property
     def period(self) -> int:
         """Steps in a season: a day below a day (24 hourly, 96 at 15 minutes), 7 daily, a year monthly, 1 if none."""
-        if self._step.kind == "months":
-            return max(1, 12 // self._step.size)
-        size = self._step.size
+        if self.grid_step.kind == "months":
+            return max(1, 12 // self.grid_step.size)
+        size = self.grid_step.size
         if size < MICROSECONDS_A_DAY:
             return max(1, round(MICROSECONDS_A_DAY / size))
         if size == MICROSECONDS_A_DAY:
@@ -88,16 +90,17 @@ class Series:
     @property
     def phase_seconds(self) -> float:
         """Where the first row stands within a step counted from Thursday 1970-01-01 00:00, by the clock; 0 for months."""
-        if self._step.kind == "months" or not len(self):
+        if self.grid_step.kind == "months" or not len(self):
             return 0.0
-        return float(microseconds(self.times[:1].tz_localize(None))[0] % self._step.size) / 1e6
+        return float(microseconds(self.times[:1].tz_localize(None))[0] % self.grid_step.size) / 1e6
 
     def moved(self, rows: np.ndarray, steps: np.ndarray) -> pd.DatetimeIndex:
         """The stamps of these rows, each moved by a number of steps."""
-        return moved(self.times[rows], self._step, steps)
+        return moved(self.times[rows], self.grid_step, steps)
 
     @property
-    def _step(self) -> Step:
+    def grid_step(self) -> Step:
+        """The exact distance of two rows."""
         assert self.step is not None  # set in __post_init__
         return self.step
 
@@ -151,7 +154,7 @@ class Series:
     def future(self, steps: int, meter: int = 0) -> pd.DatetimeIndex:
         """The `steps` stamps after the last row of a meter."""
         stop = int(self.offsets[meter + 1])
-        return after(self.times[stop - 1 : stop], self._step, steps)
+        return after(self.times[stop - 1 : stop], self.grid_step, steps)
 
     def frame(self, values: np.ndarray | None = None) -> pd.DataFrame:
         """Back to pandas, laid out as the user wrote it, with other (T, K) values if given.
@@ -179,7 +182,7 @@ def read(
     covariates: Sequence[str] = (),
     frequency: str | None = None,
     timezone: str | None = None,
-    missing_covariates: Literal["refuse", "hold"] = "refuse",
+    missing_covariates: MissingCovariates = "refuse",
 ) -> Series:
     """A series from a CSV or Parquet file, a DataFrame, or an array of shape (N, time, channels).
 
@@ -194,14 +197,14 @@ def read(
         covariates   columns that are known at every step, also in the future (holidays, tariffs)
         frequency    step between rows ("1h", "15min", "1D", "1MS"); the most common step if not given
         timezone     such as "Europe/London": stamps without an offset are local times there, others are converted
-        missing_covariates   "refuse" a covariate with gaps, or "hold" its last known value
+        missing_covariates   "refuse" a covariate with gaps, "hold" its last known value, or take it as "zero" (private runs do)
 
     Nothing is filled in: rows of the grid without a reading are NaN.
     """
     if value is not None and targets is not None:
         raise UserError(f"value={value!r} and targets={list(targets)} were both given; name the targets once.")
-    if missing_covariates not in ("refuse", "hold"):
-        raise UserError(f"missing_covariates={missing_covariates!r} is not known; choose 'refuse' or 'hold'.")
+    if missing_covariates not in get_args(MissingCovariates):
+        raise UserError(f"missing_covariates={missing_covariates!r} is not known; choose 'refuse', 'hold' or 'zero'.")
     named = value if value is not None else targets
     names = (named,) if isinstance(named, str) else None if named is None else tuple(named)
     if isinstance(source, np.ndarray):
@@ -219,7 +222,7 @@ def read(
             covariates=(covariates,) if isinstance(covariates, str) else tuple(covariates),
             frequency=frequency,
             timezone=timezone,
-            hold_covariates=missing_covariates == "hold",
+            missing_covariates=missing_covariates,
         )
         parts = assemble.from_table(source, wanted)
     return Series(
@@ -232,9 +235,11 @@ def read(
         covariate_names=parts.covariate_names,
         frequency=parts.grid.step.frequency,
         notes=parts.notes,
+        findings=parts.findings,
         layout=parts.layout,
         time_name=parts.time_name,
         id_name=parts.id_name,
+        id_guessed=parts.id_guessed,
         step=parts.grid.step,
         reach=int(np.diff(parts.grid.offsets).max(initial=0)) if missing_covariates == "hold" else 0,
     )
@@ -261,7 +266,7 @@ def read_csv(
     covariates: Sequence[str] = (),
     frequency: str | None = None,
     timezone: str | None = None,
-    missing_covariates: Literal["refuse", "hold"] = "refuse",
+    missing_covariates: MissingCovariates = "refuse",
 ) -> Series:
     """A series from a CSV file: `read` with a path."""
     return read(

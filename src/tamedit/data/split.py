@@ -1,11 +1,12 @@
 """Chronological splits: the training part comes before the test part, or from other meters."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tamedit.data.series import Series
+from tamedit.data.study import Study
 from tamedit.errors import UserError
 
 
@@ -16,6 +17,7 @@ class Split:
     train: Series
     validation: Series
     test: Series
+    study: Study | None = None  # whose dates cut it, if all meters lie on its grid
 
 
 def split_by_time(series: Series, shares: Sequence[float] = (0.7, 0.15, 0.15)) -> Split:
@@ -47,6 +49,12 @@ def split_by_rows(series: Series, counts: Sequence[int] = (8640, 2880, 2880)) ->
         )
     edges = np.cumsum(counts)
     return _cut(series, *(np.full(len(series.meters), edge, dtype=np.int64) for edge in edges))
+
+
+def split_by_study(laid: Series, study: Study) -> Split:
+    """Every meter cut at the dates of the study on whose grid the series was laid."""
+    first, second = (np.full(len(laid.meters), border, dtype=np.int64) for border in study.borders(laid))
+    return replace(_cut(laid, first, second, laid.lengths), study=study)
 
 
 def split_by_meter(series: Series, test: Collection[str], validation_share: float) -> Split:

@@ -75,7 +75,7 @@ def measure_run(run: Path, *, public: bool = False, anyway: bool = False) -> Ref
             "simulated, or anyway=True to use them in runs without privacy."
         )
     network, spec = load_model(run)
-    _, split = load_split(config.source, **facts.reading)
+    _, split = load_split(config.source, study=facts.study, **facts.reading)
     windows = cut(network_covariates(split.train, config.calendar), config.window, config.stride)
     examples = Examples(windows, config.masks, spec.scaling_of(), config.examples, config.seed)
     by_block = magnitudes_by_block(network, examples, spec.process)

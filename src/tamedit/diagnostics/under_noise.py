@@ -42,7 +42,7 @@ def measure_under_noise(run: Path, public: bool = False) -> Reference:
             "test_only=True, on public or simulated data."
         )
     found = measure_run(run, public=public)
-    _, split = load_split(config.source, private=True, **facts.reading)
+    _, split = load_split(config.source, private=True, study=facts.study, **facts.reading)
     scores = {0.0: _score(run, split)}  # no bounds at all
     for share in SHARES:
         scores[share] = _trained_score(config, facts, split, found.magnitudes.scaled(share))

@@ -41,7 +41,7 @@ class PrivacyPlan(BaseModel):
 
     Attributes:
         unit: the privacy unit, named in every statement.
-        examples: N, what Poisson sampling draws from; taken as public.
+        examples: N, the public number of examples that Poisson sampling draws from.
         sampling_rate: q, the probability that an example is in a batch.
         clip: C, the bound on the norm of one example's gradient.
         noise_multiplier: σ; the noise on the sum has the standard deviation σ · C.
@@ -135,9 +135,13 @@ class PrivacyPlan(BaseModel):
         mechanism = Mechanism(self.sampling_rate, self.noise_multiplier, count)
         return accountant.epsilon([mechanism], self.delta, self.contributions, self.neighbour)
 
-    def sampler(self, secure: bool = False) -> PoissonSampler:
-        """A fresh sampler; in a test its draws are a function of the seed and the step."""
-        return PoissonSampler(self.examples, self.sampling_rate, secure=secure, test_seed=self.seed)
+    def sampler(self, secure: bool = False, examples: int | None = None) -> PoissonSampler:
+        """A fresh sampler; in a test its draws are a function of the seed and the step.
+
+        `examples`: how many there really are, which is private if N was counted with noise. Nothing else depends on it.
+        """
+        there = self.examples if examples is None else examples
+        return PoissonSampler(there, self.sampling_rate, secure=secure, test_seed=self.seed)
 
     def noise(self, secure: bool = False) -> "GaussianNoise":
         """A fresh noise stream of deviation σ · C; one for each segment of a run."""

@@ -33,6 +33,11 @@ class Privacy(Choices):
     clip: float = Field(default=1.0, gt=0, description="Clipping bound C on the gradient of each example.")
     clipping: Literal["flat", "automatic", "groups"] = Field(default="flat", description="How gradients are clipped.")
     draws: int = Field(default=1, ge=1, description="Draws per example, averaged before clipping.")
+    examples: int | None = Field(
+        default=None,
+        ge=2,
+        description="Public fact: the number of training examples. If not stated, they are counted with noise; the budget pays.",
+    )
     layout: Literal["blocks", "overlapping"] = Field(
         default="blocks",
         description="How examples lie in a series: disjoint blocks, or the paper's overlapping windows.",
@@ -62,7 +67,7 @@ class Privacy(Choices):
         fields: dict[str, Any] = {
             "unit": self.unit,
             "examples": examples,
-            "sampling_rate": min(1.0, batch_size / examples),
+            "sampling_rate": _rate(batch_size, examples, exact=self.test_only),
             "clip": self.clip,
             "steps": steps,
             "delta": self.delta,
@@ -76,3 +81,8 @@ class Privacy(Choices):
             return PrivacyPlan(noise_multiplier=self.noise_multiplier, **fields)
         assert self.epsilon is not None
         return PrivacyPlan.for_epsilon(self.epsilon, charged=charged, **fields)
+
+
+def _rate(batch_size: int, examples: int, exact: bool) -> float:
+    """q: B / N to three digits, so that it says no more of N than N̂ itself; exact in a test, which can be repeated."""
+    return min(1.0, batch_size / examples if exact else float(f"{batch_size / examples:.3g}"))

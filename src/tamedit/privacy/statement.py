@@ -44,6 +44,7 @@ class Statement:
     test_only: bool = False
     not_covered: tuple[str, ...] = field(default_factory=tuple)
     examples: int = 0  # N
+    public: tuple[str, ...] = ()  # what decides which examples exist, and is taken as public
     whole_meter: Epsilon | None = None  # None: the unit is already a whole meter, or nothing can be said
 
     @classmethod
@@ -73,6 +74,7 @@ class Statement:
             test_only=record.test_only,
             not_covered=tuple(dict.fromkeys([*gaps, *not_covered])),
             examples=max(segment.plan.examples for segment in record.segments),
+            public=tuple(record.segments[-1].facts.get("public", ())),
             whole_meter=_whole_meter(record, unit, delta),
         )
 
@@ -114,7 +116,8 @@ class Statement:
             )
         if self.test_only:
             lines.insert(0, "Test run with a known seed: it has no guarantee, whatever the lines below say.")
-        lines.append("Taken as public: the number of examples, the extent of the data and all settings.")
+        public = self.public or ("the number of examples", "the extent of the data", "all settings")
+        lines.append(f"Taken as public: {'; '.join(public)}.")
         if self.not_covered:
             lines.append("Not covered by the guarantee: " + "; ".join(self.not_covered) + ".")
         return "\n".join(lines)

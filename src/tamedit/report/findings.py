@@ -69,7 +69,7 @@ def find(
     """Read a run's folder and put its model to the test; `source`: where its data is now, if not where it was."""
     config, facts = load_run(run)
     model = Model.load(run, device)
-    series, split = load_split(source or config.source, **facts.reading)
+    series, split = load_split(source or config.source, study=facts.study_for(source), **facts.reading)
     privacy, units = _privacy(run, model)
     comparison = _record(run)
     watcher = Watcher(seed)

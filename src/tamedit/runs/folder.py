@@ -22,7 +22,9 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from tamedit.choices import Frozen
+from tamedit.data.catalogue import SOURCES
 from tamedit.data.series import Series, read
+from tamedit.data.study import Study
 from tamedit.errors import UserError
 from tamedit.files import unreadable, write_text
 from tamedit.privacy.entries import FILE_NAME as LEDGER
@@ -44,7 +46,12 @@ class DataFacts(Frozen):
     typical_scale: tuple[float, ...] | None = None
     lower: tuple[float, ...] | None = None  # bounds on readings, for a private level and scale
     upper: tuple[float, ...] | None = None
+    study: Study | None = None  # the dates that cut the data, where all meters lie on one grid
     data: str | None = None  # fingerprint of the training data (`recognised`); None in earlier runs
+
+    def study_for(self, data: str | None) -> Study | None:
+        """The dates that cut the run's own data; named data sets and other data have their own."""
+        return self.study if data is None or data not in SOURCES else None
 
     @field_validator("reading")
     @classmethod
@@ -55,10 +62,11 @@ class DataFacts(Frozen):
 
 
 def recognised(train: Series, private: bool) -> str:
-    """Fingerprint of the training data: its extent and, without privacy, a digest of its readings."""
-    extent = f"{len(train):,} rows, {len(train.meters):,} meters, {train.times.min()} to {train.times.max()}"
+    """Fingerprint of the training data: its extent and, without privacy, its size and a digest of its readings."""
+    extent = f"{train.times.min()} to {train.times.max()}, {', '.join(train.targets)}"
     if private:
         return extent
+    extent = f"{len(train):,} rows, {len(train.meters):,} meters, {train.times.min()} to {train.times.max()}"
     return f"{extent}, digest {blake2b(train.values.tobytes(), digest_size=8).hexdigest()}"
 
 

@@ -1,21 +1,43 @@
 """The examples of a private run, and how many of them each unit touches."""
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
+from tamedit.choices import Frozen
 from tamedit.data.calendar import network_covariates
 from tamedit.data.series import Series
 from tamedit.errors import UserError
 from tamedit.privacy.settings import Privacy
 from tamedit.privacy.units import Contribution, Layout, contributions
 from tamedit.runs.config import RunConfig
-from tamedit.windows.cut import Windows, cut, cut_blocks, with_readings
+from tamedit.windows.cut import Windows, cut, cut_blocks, trimmed, with_readings
 
 CLOCK_CHANGES = (
-    "days and weeks by the clock after it changes: units are 24 and 168 hours long and begin at the hour that was midnight at a "
-    "meter's first reading, so a day by the clock may then lie in two of them"
+    "days and weeks by the clock after it changes: units are 24 and 168 hours long and begin at the hour that was midnight when "
+    "the study began, so a day by the clock may then lie in two of them"
 )
+
+
+class Count(Frozen):
+    """The number of examples, and of meters that have some, and how it came to be public."""
+
+    examples: int
+    meters: int
+    origin: Literal["at most", "stated", "noisy", "exact"] = "at most"
+    noise: float = 0.0  # standard deviation, if noisy
+
+    @property
+    def sentence(self) -> str:
+        """For the statement: what was taken as public."""
+        how = {
+            "stated": "as stated",
+            "noisy": f"counted with noise of standard deviation {self.noise:g}, which ε covers",
+            "exact": "counted exactly: a test has no guarantee",
+            "at most": "at most",
+        }[self.origin]
+        return f"the number of examples, {self.examples:,} ({how})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +53,7 @@ class PrivateLayout:
     unit: str
     accounted: dict[str, Contribution]
     refused: dict[str, str]  # units that cannot be accounted, and why
+    count: Count  # public, unlike the number of `windows`
 
     def contribution(self) -> Contribution:
         """What the run's unit touches, or one sentence why that cannot be said."""
@@ -63,7 +86,10 @@ def private_layout(series: Series, length: int, stride: int, privacy: Privacy) -
     check_length(series, "training", length)
     every = _every_example(series, length, stride, privacy)
     accounted, refused = _account_units(every, stride, privacy)
-    return PrivateLayout(with_readings(every), stride, privacy.layout, privacy.unit, accounted, refused)
+    most = Count(examples=len(every), meters=len(series.meters))
+    whole_meters = privacy.unit == "series" and privacy.layout == "blocks"
+    kept = with_readings(trimmed(every) if whole_meters else every)
+    return PrivateLayout(kept, stride, privacy.layout, privacy.unit, accounted, refused, most)
 
 
 def check_length(part: Series, name: str, window: int) -> None:

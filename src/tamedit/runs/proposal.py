@@ -190,18 +190,18 @@ def propose_for(
 ) -> Proposal:
     """The plan for the training part of a series: N and k are counted on its public layout."""
     assert privacy.epsilon is not None
-    windows, touched = layout.windows, layout.contribution()
-    if len(windows) < 2:
+    windows, touched, examples = layout.windows, layout.contribution(), layout.count.examples
+    if examples < 2:
         rows = windows.length if windows.spans is None else int(windows.spans[0])
         whole = (
             f"whole {privacy.unit}" if rows == rows_of_unit(windows.series, privacy.unit) else f"block of {rows} rows"
         )
         raise UserError(
-            f"The training part has {len(windows)} {whole} with readings, but private training needs at least 2; give more "
+            f"The training part has {examples} {whole} with readings, but private training needs at least 2; give more "
             "data, or a smaller `unit`."
         )
     return propose(
-        len(windows),
+        examples,
         privacy.epsilon,
         privacy.delta,
         unit=privacy.unit,

@@ -78,7 +78,8 @@ class Start(Frozen):
     @property
     def sentence(self) -> str:
         """For the statement: what the guarantee does not cover, because it came before."""
-        return f"the data of the model that training began from ({self.source}), which {CLAIMED[self.origin]}"
+        stage = f"{self.source}; weights {self.digest}"
+        return f"the data of the model that training began from ({stage}), which {CLAIMED[self.origin]}"
 
 
 class Measured(Frozen):

@@ -6,13 +6,16 @@ What changes speed alone is not part of it (`runs.config.Speed`).
 
 import math
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tamedit.choices import Anchor, Choices, Operator, Scale, Size, Tightness, Tuning
 from tamedit.errors import UserError
 from tamedit.privacy.settings import Privacy
+
+if TYPE_CHECKING:
+    from tamedit.data.study import Study
 
 MINUTES = 10.0  # of a plan
 SHORTEST = 8  # rows of a window
@@ -82,6 +85,13 @@ class TrainRequest(Choices):
     typical_scale: tuple[float, ...] | None = Field(
         default=None, description="Public fact: a usual spread, one number per target."
     )
+    study: Any = Field(
+        default=None,
+        description="Public fact: the extent of the study, such as 2023-01-01/2024-01-01 (first day, day after the last). If not "
+        "stated, a private run takes the whole months around the stamps.",
+    )
+    train_until: str | None = Field(default=None, description="Public fact: the date at which training ends.")
+    validate_until: str | None = Field(default=None, description="Public fact: the date at which validation ends.")
     resume: bool = Field(default=False, description="Continue the run in `out`.")
     reading: dict[str, Any] = Field(default={}, description="How to read a table: arguments of `tamedit.read`.")
 
@@ -96,6 +106,15 @@ class TrainRequest(Choices):
     @property
     def private(self) -> bool:
         return self.privacy is not None
+
+    @property
+    def dates(self) -> "Study | None":
+        """The dates of the study, as far as they are stated."""
+        if (self.study, self.train_until, self.validate_until) == (None, None, None):
+            return None
+        from tamedit.data.study import Study
+
+        return Study.stating(self.study, self.train_until, self.validate_until)
 
     @property
     def planned(self) -> bool:
@@ -185,6 +204,7 @@ class TrainRequest(Choices):
                 self.resume and self.out is None
             ),
         }
+        _ = self.dates  # says what is wrong with a date
         for sentence, applies in wrong.items():
             if applies:
                 raise UserError(sentence)

@@ -49,6 +49,9 @@ def fit(
     non_negative: bool = False,
     typical_level: Numbers | None = None,
     typical_scale: Numbers | None = None,
+    study: str | tuple[str, str] | None = None,
+    train_until: str | None = None,
+    validate_until: str | None = None,
     resume: bool = False,
     speed: Speed | None = None,
     progress: Progress | None = None,
@@ -58,7 +61,7 @@ def fit(
 
     Args:
         data: a series, a table, a path or a named data set. A named data set is split by its own rule. Of everything else the
-            last 15 % of every meter are kept for test and the 15 % before them for validation.
+            last 15 % of every meter (in a private run, of the study) are kept for test and the 15 % before them for validation.
         speed: device, threads and other settings that change no result.
         progress: called as training goes on.
         reading: goes to `tamedit.read`.

@@ -4,6 +4,7 @@ It contains nobody's data, so it costs no privacy. The fleet is drawn with `vari
 real ones are likely to, because the model must not depend on how well the simulator's constants were guessed.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from tamedit.model.tuning import Tuning
 from tamedit.model.zoo import SIZES
 from tamedit.runs.artifact import WEIGHTS
 from tamedit.runs.config import RunConfig, Speed
-from tamedit.runs.folder import DataFacts, load_run
+from tamedit.runs.folder import DataFacts, load_run, recognised
 from tamedit.runs.recipe import make_config
 from tamedit.runs.start import Initial, load_initial_run
 from tamedit.training.loop import Progress
@@ -80,12 +81,12 @@ def train_public(
     return outcome.finished
 
 
-def load_public(folder: Path, *, tuning: Tuning = "all", rank: int = 4) -> Initial:
-    """The finished public stage as a start. Simulated homes are public; for a series, the caller says so."""
-    initial = load_initial_run(folder, tuning=tuning, rank=rank, public=True)
-    if initial.start.source != SOURCE:
-        return initial
-    return Initial(initial.start.model_copy(update={"origin": "public"}), initial.spec, initial.weights)
+def _is_of(homes: Series, folder: Path) -> bool:
+    """Whether the model in a folder was trained, from random weights, on exactly these simulated homes."""
+    config, facts = load_run(folder)
+    if config.source != SOURCE or config.start is not None or config.privacy is not None:
+        return False
+    return facts.data == recognised(split_fleet(homes).train, private=False)
 
 
 def simulated_start(
@@ -111,15 +112,21 @@ def simulated_start(
             f"A model of simulated homes has hourly rows, but these series have one every {series.spoken_step}; start from a "
             "run on public data with the same step, or leave out `init`."
         )
-    folder = run / PLACE
-    if not (folder / WEIGHTS).exists():
-        homes = fleet()
-        config = public_config(homes, anchor=anchor, bounds=bounds, operator=operator, network=SIZES["mini"])
-        if not train_public(config, split_fleet(homes), folder, speed=speed, progress=progress):
-            raise KeyboardInterrupt("stopped in the public stage; continue with the same command.")
+    folder, homes = run / PLACE, fleet()
+    config = public_config(homes, anchor=anchor, bounds=bounds, operator=operator, network=SIZES["mini"])
+    if not (folder / WEIGHTS).exists() and not train_public(
+        config, split_fleet(homes), folder, speed=speed, progress=progress
+    ):
+        raise KeyboardInterrupt("stopped in the public stage; continue with the same command.")
     found, _ = load_run(folder)
-    if found.source != SOURCE or found.start is not None:  # a model that lies here is not public for that
+    if not _is_of(homes, folder):  # a model that lies here is not public for that
         raise UserError(
-            f"{folder} contains a model of {found.source}, not of simulated homes; move it, or use another `out`."
+            f"{folder} contains a model of {found.source}, not of our simulated homes; move it, or use another `out`."
         )
-    return load_public(folder, tuning=tuning, rank=rank)
+    if found != config:
+        changed = sorted(name for name, value in found if value != getattr(config, name))
+        raise UserError(
+            f"{folder} contains a public stage with another {', '.join(changed)}; move it, or use another `out`."
+        )
+    initial = load_initial_run(folder, tuning=tuning, rank=rank)
+    return replace(initial, start=initial.start.model_copy(update={"origin": "public"}))

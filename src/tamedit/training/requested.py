@@ -18,6 +18,7 @@ from tamedit.runs.recipe import REFERENCE, make_config
 from tamedit.runs.request import SIMULATED, TrainRequest
 from tamedit.runs.start import Initial, load_initial_run
 from tamedit.training.loop import Progress
+from tamedit.training.private.counting import counted
 from tamedit.training.public import PLACE, simulated_start
 from tamedit.training.run import RunOutcome, train
 
@@ -78,8 +79,9 @@ def prepare(
 ) -> Prepared:
     """Everything that comes before private training: reading, checks, the model to begin from, the configuration, the plan."""
     assert request.out is not None
-    series, split = load_split(data, private=request.private, **request.reading)
-    for note in series.notes if say else ():
+    series, split = load_split(data, private=request.private, study=request.dates, **request.reading)
+    seen = () if request.private else series.findings  # what a private run says ends up in logs
+    for note in (*series.notes, *seen) if say else ():
         say(f"note: {note}")  # type: ignore[misc]
     if request.resume:
         check_resumable(request.out)  # before the long work of a public stage
@@ -89,6 +91,8 @@ def prepare(
     initial = _initial(request, request.out, series, reference, speed, progress, say)
     config = _configured(data, series, request, reference, initial)
     layout = layout_of(split.train, config)
+    if layout is not None and request.privacy is not None:
+        layout = counted(layout, request.privacy, request.out)
     if layout is not None and request.planned:
         chosen = {"steps": request.steps, "batch_size": request.batch_size, "size": request.size}
         config = recommended(config, layout, request.minutes, **chosen)
@@ -96,9 +100,9 @@ def prepare(
 
 
 def plan_request(data: Data, request: TrainRequest, *, cores: int = CORES) -> Proposal:
-    """How to spend the budget of a private request; nothing is read of the data but sizes, stamps and what is missing."""
+    """How to spend the budget of a private request, from public facts: no reading is looked at, and N is the most it can be."""
     assert request.privacy is not None
-    series, split = load_split(data, private=True, **request.reading)
+    series, split = load_split(data, private=True, study=request.dates, **request.reading)
     config = _configured(data, series, request, None, None)
     layout = private_layout(split.train, config.window, config.stride, request.privacy)
     begins = request.init is not None

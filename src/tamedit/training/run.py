@@ -12,6 +12,7 @@ from safetensors import SafetensorError
 from tamedit.data.calendar import network_covariates
 from tamedit.data.scaling import Scaling
 from tamedit.data.series import Series
+from tamedit.data.simulate import OWES_TO
 from tamedit.data.sources import SOURCES
 from tamedit.data.split import Split
 from tamedit.errors import UserError
@@ -29,6 +30,7 @@ from tamedit.training.device import choose_device
 from tamedit.training.distributed import World, join_world
 from tamedit.training.loop import Outcome, Progress, Trainer
 from tamedit.training.private.budget import Budget, check_ledger, open_budget, stream_seed
+from tamedit.training.private.counting import counted
 from tamedit.training.private.gradients import LOGGED, PrivateGradients, opened
 from tamedit.training.private.released_bounds import private_network, refuse_noise
 from tamedit.training.private.released_scale import private_scaling, wants_private_units
@@ -73,13 +75,14 @@ def train(
         torch.set_num_threads(speed.threads)
     device, private, noisy, budget = choose_device(speed.device), config.privacy is not None, None, None
     layout = layout_of(split.train, config) if layout is None else layout
-    if layout is not None:
+    if layout is not None and config.privacy is not None:
         layout.check(split.train, config)
+        layout = counted(layout, config.privacy, folder)
     windows = _windows(split.train, "training", config) if layout is None else layout.examples(config)
-    refuse_noise(config, len(windows))
+    refuse_noise(config, len(windows) if layout is None else layout.count.examples)
     scaling = make_scaling(config, facts, split.train)
     validate = None if private else _validation(split, config, scaling)
-    facts = facts.model_copy(update={"data": recognised(split.train, private)})
+    facts = facts.model_copy(update={"data": recognised(split.train, private), "study": split.study})
     with ExitStack() as stack:
         if world.first:
             stack.enter_context(claimed(folder, config, facts, resume))
@@ -190,10 +193,25 @@ def _budget(
     estimated = wants_private_units(config, facts)
     warning = None if estimated else scaling.warning()
     before = [one.sentence for one in (config.start, config.reference) if one is not None]
+    if config.start is not None and config.source in OWES_TO and "simulated" in config.start.source:
+        before.append(OWES_TO[config.source])
     clocks = [CLOCK_CHANGES] if clock_changes(layout.windows.series) else []
     not_covered = [LOGGED, *([warning.rstrip(".")] if warning else []), *before, *clocks]
     statistics = RELEASES * (estimated + (config.private_bounds is not None))
-    return open_budget(layout, config, folder, world=world, not_covered=not_covered, statistics=statistics)
+    public = _public(layout, facts)
+    return open_budget(
+        layout, config, folder, world=world, not_covered=not_covered, public=public, statistics=statistics
+    )
+
+
+def _public(layout: PrivateLayout, facts: DataFacts) -> list[str]:
+    """What the guarantee takes as public: it decides which examples exist, how often they are drawn and what they contain."""
+    series, count = layout.windows.series, layout.count
+    about = f", about {count.meters:,} of them" * (count.origin == "noisy")
+    meters = [f"that column {series.id_name!r} names the meters{about}"] if series.layout == "long" else []
+    extent = facts.study.sentence if facts.study else "the first and the last stamp of every meter"
+    names = f"the step of {series.spoken_step} and the columns {', '.join(series.targets)}"
+    return [count.sentence, extent, names, *meters, "all settings"]
 
 
 def _run(trainer: Trainer, source: PlainGradients | PrivateGradients) -> RunOutcome:

@@ -116,6 +116,21 @@ def with_readings(windows: Windows, least_present: float = 0.5) -> Windows:
     return replace(windows, starts=windows.starts[kept], spans=None if windows.spans is None else spans[kept])
 
 
+def trimmed(windows: Windows) -> Windows:
+    """Blocks without the rows before their first and after their last reading, as far as a window still fits.
+
+    A meter that joined a study late has its windows where it has readings. That depends on nothing but the block itself.
+    """
+    assert windows.spans is not None
+    ends, rows = windows.starts + windows.spans, np.arange(len(windows.series) + 1)
+    known = np.append(np.isfinite(windows.series.values).any(axis=1), False)
+    later = np.minimum.accumulate(np.where(known, rows, len(known))[::-1])[::-1]  # the first reading at or after a row
+    earlier = np.maximum.accumulate(np.where(known, rows, -1))  # the last one at or before it
+    begin = np.clip(later[windows.starts], windows.starts, ends - windows.length)
+    last = np.clip(earlier[ends - 1] + 1, begin + windows.length, ends)
+    return replace(windows, starts=begin, spans=last - begin)
+
+
 def _present(series: Series, starts: np.ndarray, spans: np.ndarray, least: float) -> np.ndarray:
     """Which examples have at least a share `least` of their cells."""
     # Whole numbers: a sum of shares would round by what other blocks hold, and decide an even tie by it.

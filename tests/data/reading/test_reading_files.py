@@ -182,7 +182,7 @@ def test_missing_files_and_folders(tmp_path: Path) -> None:
         (PLAIN, {"targets": ["kwh", "load"]}, "There is no column 'load'"),
         (PLAIN, {"value": "load"}, "There is no column 'load'"),
         (PLAIN, {"value": "kwh", "targets": ["kwh"]}, "name the targets once"),
-        (PLAIN, {"missing_covariates": "guess"}, "choose 'refuse' or 'hold'"),
+        (PLAIN, {"missing_covariates": "guess"}, "choose 'refuse', 'hold' or 'zero'"),
         (PLAIN, {"covariates": ["kwh"], "targets": ["kwh"]}, "'kwh' of meter.csv was named twice"),
         (PLAIN, {"covariates": ["kwh"]}, "No column of readings"),
         (PLAIN, {"time": "kwh", "targets": ["time"]}, "contains numbers that are not times (row 2: 1.5)"),
@@ -285,7 +285,7 @@ def test_frames_with_other_kinds_of_columns() -> None:
 
 def test_constant_series_is_allowed_and_noted(tmp_path: Path) -> None:
     series = read(write(tmp_path, "time,kwh\n2024-01-01,2\n2024-01-02,2\n2024-01-03,2\n"))
-    assert any("never changes (it is always 2)" in note for note in series.notes)
+    assert any("never changes (it is always 2)" in note for note in series.findings)
     assert series.period == 7
 
 
@@ -301,11 +301,11 @@ def test_lost_digits_are_noted(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "meter.csv")
     expected = "single precision keeps about seven digits; subtract an offset from them to keep more."
     for source in (frame, tmp_path / "meter.csv"):
-        noted = [note for note in read(source).notes if "single precision" in note]
+        noted = [note for note in read(source).findings if "single precision" in note]
         assert noted == [f"The readings of column 'counter' were rounded: {expected}"]
-    noted = [note for note in read(frame.to_numpy()).notes if "single precision" in note]
+    noted = [note for note in read(frame.to_numpy()).findings if "single precision" in note]
     assert noted == [f"The readings of channel 'channel_1' were rounded: {expected}"]
-    assert any("'counter'" in note for note in read(frame, targets=["volt"], covariates=["counter"]).notes)
+    assert any("'counter'" in note for note in read(frame, targets=["volt"], covariates=["counter"]).findings)
 
 
 def test_arrays() -> None:

@@ -93,7 +93,7 @@ def test_numbers_that_are_nearly_compact_stamps() -> None:
 def test_unordered_rows_are_sorted_and_noted() -> None:
     series = series_at(["2024-01-01 02:00", "2024-01-01 00:00", "2024-01-01 01:00"])
     np.testing.assert_array_equal(series.values[:, 0], [1, 2, 0])
-    assert any("sorted" in note for note in series.notes)
+    assert any("sorted" in note for note in series.findings)
 
 
 def test_single_offset_is_kept_and_mixed_offsets_become_utc() -> None:
@@ -137,7 +137,7 @@ def test_stamp_that_does_not_exist() -> None:
 def test_repeated_hour_seen_once_is_noted() -> None:
     series = series_at(["2024-10-27 00:00", "2024-10-27 01:00", "2024-10-27 02:00"], timezone="Europe/London")
     assert len(series) == 4  # the second 01:00 is missing
-    assert any("summer time" in note for note in series.notes)
+    assert any("summer time" in note for note in series.findings)
 
 
 def test_days_follow_the_local_calendar() -> None:
@@ -188,7 +188,7 @@ def test_absent_stamps_become_missing_rows(kept: list[bool], step: str, order: o
     np.testing.assert_array_equal(series.values[:, 0], expected.astype(np.float32))
     assert list(series.times) == list(grid[present[0] : present[-1] + 1])
     absent = len(expected) - len(present)
-    assert any("absent" in note for note in series.notes) == (absent > 0)
+    assert any("absent" in note for note in series.findings) == (absent > 0)
 
 
 @pytest.mark.parametrize("step", ["15D", "16D", "20D", "28D", "30D", "720h"])

@@ -163,7 +163,7 @@ def test_the_examples_draws_do_not_come_from_the_public_seed(
 
 
 def test_statistics_cannot_pass_the_wall(fleet: Series, tmp_path: Path) -> None:
-    wanted = Privacy(epsilon=0.3, noise_multiplier=5.0, unit="day", statistics_noise=5.0)
+    wanted = Privacy(epsilon=0.3, noise_multiplier=5.0, unit="day", statistics_noise=5.0, examples=200)
     config = make_config(fleet, "simulated", scale="smoke", steps=5, window=48, size="tiny", privacy=wanted)
     facts = DataFacts(lower=(0.0,), upper=(2.0,))
     with pytest.raises(UserError, match=r"beyond the budget of 0\.3"):

@@ -35,7 +35,7 @@ def peers(
     model = Model.load(run, device)
     config, facts = load_run(run)
     source = data or config.source
-    _, split = load_split(source, **facts.reading)
+    _, split = load_split(source, study=facts.study_for(data), **facts.reading)
     result = evaluate_protocol(
         model,
         split,

@@ -26,10 +26,10 @@ from tamedit.runs.artifact import WEIGHTS
 from tamedit.runs.config import RunConfig, Speed
 from tamedit.runs.folder import RUN, DataFacts, load_run
 from tamedit.runs.recipe import Scale
-from tamedit.runs.start import Initial
+from tamedit.runs.start import Initial, load_initial_run
 from tamedit.tasks.model import Model
 from tamedit.training.loop import Progress
-from tamedit.training.public import FACTS, load_public, split_fleet, train_public
+from tamedit.training.public import FACTS, split_fleet, train_public
 from tamedit.training.run import train
 from tamedit_paper.grid.cells import Cell
 from tamedit_paper.grid.recipes import FLEET, Effort, effort_of, load_data, public_stage, public_start, recipe
@@ -141,7 +141,7 @@ def public_folder(cell: Cell, scale: Scale, work: Path) -> Path:
 
 def public_model(cell: Cell, scale: Scale, work: Path) -> Initial:
     """The public stage as a start."""
-    found = load_public(public_folder(cell, scale, work))
+    found = load_initial_run(public_folder(cell, scale, work), public=True)
     return Initial(public_start(cell, scale), found.spec, found.weights)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tamedit.data.reading import grid, stamps
-from tamedit.data.reading.columns import Roles, Wanted, find_roles, loses_digits, numbers, too_fine
+from tamedit.data.reading.columns import MissingCovariates, Roles, Wanted, find_roles, loses_digits, numbers, too_fine
 from tamedit.data.reading.tables import Table, load_table
 from tamedit.errors import UserError
 
@@ -25,9 +25,11 @@ class Parts:
     targets: tuple[str, ...]
     covariate_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
     layout: Literal["wide", "long"] = "wide"
     time_name: str = "time"
     id_name: str = "meter"
+    id_guessed: bool = False
 
 
 def from_array(array: np.ndarray, targets: Sequence[str] | None = None) -> Parts:
@@ -64,7 +66,8 @@ def from_array(array: np.ndarray, targets: Sequence[str] | None = None) -> Parts
         grid=made_up,
         meters=tuple(str(i) for i in range(count)) if several else ("",),
         targets=names,
-        notes=("An array has no time stamps: hourly stamps from 2000-01-01 on were added.", *rounded),
+        notes=("An array has no time stamps: hourly stamps from 2000-01-01 on were added.",),
+        findings=tuple(rounded),
         layout="long" if several else "wide",
     )
 
@@ -76,9 +79,12 @@ def from_table(source: str | Path | pd.DataFrame, wanted: Wanted) -> Parts:
     if roles.id is not None:
         table.keep_names(roles.id)
     readings = _ordered(table, roles, wanted.timezone)
-    raw = {name: numbers(table.frame[name], table.where, table.notes) for name in (*roles.targets, *roles.covariates)}
+    raw = {
+        name: numbers(table.frame[name], table.where, table.findings) for name in (*roles.targets, *roles.covariates)
+    }
     built = grid.build(readings, wanted.frequency)
     table.notes += built.notes
+    table.findings += built.findings
     parts = Parts(
         values=_scatter([raw[name] for name in roles.targets], readings.order, built),
         covariates=_scatter([raw[name] for name in roles.covariates], readings.order, built),
@@ -89,10 +95,11 @@ def from_table(source: str | Path | pd.DataFrame, wanted: Wanted) -> Parts:
         layout="wide" if roles.id is None else "long",
         time_name=roles.time,
         id_name=roles.id or "meter",
+        id_guessed=roles.id_guessed,
     )
     _inspect(parts, table)
-    covariates = _complete(parts, table, wanted.hold_covariates)
-    return replace(parts, covariates=covariates, notes=tuple(table.notes))
+    covariates = _complete(parts, table, wanted.missing_covariates)
+    return replace(parts, covariates=covariates, notes=tuple(table.notes), findings=tuple(table.findings))
 
 
 def _ordered(table: Table, roles: Roles, timezone: str | None) -> grid.Readings:
@@ -115,7 +122,7 @@ def _ordered(table: Table, roles: Roles, timezone: str | None) -> grid.Readings:
     microseconds = grid.microseconds(times)
     order = np.lexsort((microseconds, codes))
     if ((codes[1:] == codes[:-1]) & (np.diff(microseconds) < 0)).any():
-        table.notes.append("The rows were not in time order; they were sorted.")
+        table.findings.append("The rows were not in time order; they were sorted.")
     readings = grid.Readings(times[order], codes[order], meters, order, where)
     _refuse_twice(readings, frame.index, several=roles.id is not None)
     return readings
@@ -156,23 +163,27 @@ def _inspect(parts: Parts, table: Table) -> None:
         if len(column) == 0:
             raise UserError(f"Column {name!r} of {table.where} has no reading at all; leave it out with targets=.")
         if column.min() == column.max():
-            table.notes.append(f"Column {name!r} never changes (it is always {column[0]:g}).")
+            table.findings.append(f"Column {name!r} never changes (it is always {column[0]:g}).")
     silent = np.add.reduceat(observed.any(axis=1).astype(np.int64), parts.grid.offsets[:-1]) == 0
     if silent.any():
         first = parts.meters[int(np.argmax(silent))]
-        table.notes.append(f"{silent.sum()} of {len(silent)} meters have no reading, the first is {first!r}.")
+        table.findings.append(f"{silent.sum()} of {len(silent)} meters have no reading, the first is {first!r}.")
 
 
-def _complete(parts: Parts, table: Table, hold: bool) -> np.ndarray:
-    """Covariates are known at every step: refuse gaps, or hold the last known value (the first one at the start)."""
+def _complete(parts: Parts, table: Table, how: MissingCovariates) -> np.ndarray:
+    """Covariates are known at every step: refuse gaps, hold the last known value (the first one at the start), or take 0."""
     missing, offsets = np.isnan(parts.covariates), parts.grid.offsets
     if not missing.any():
         return parts.covariates
-    if hold:
+    if how == "zero":
+        return np.nan_to_num(parts.covariates)
+    if how == "hold":
         groups = np.repeat(np.arange(len(parts.meters)), np.diff(offsets))
         held = pd.DataFrame(parts.covariates).groupby(groups).ffill().groupby(groups).bfill().to_numpy(dtype=np.float32)
         if not np.isnan(held).any():
-            table.notes.append(f"{missing.sum():,} missing values of covariates were filled with the last known value.")
+            table.findings.append(
+                f"{missing.sum():,} missing values of covariates were filled with the last known value."
+            )
             return held
     row, k = (int(i) for i in np.argwhere(missing)[0])
     meter = grid.of_meter(parts.meters, int(np.searchsorted(offsets, row, side="right") - 1))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,11 @@ _ID_NAMES = (
     "lclid sensor sensor_id station site building building_id user"
 )
 ID_NAMES = frozenset(_ID_NAMES.split())
+CLOCK_NAMES = ("time", "hour", "clock", "time_of_day")
+_PART_NAMES = "hour hours hh minute minutes min second day weekday day_of_week month year quarter half_hour season"
+PARTS_OF_TIME = frozenset((*_PART_NAMES.split(), *_TIME_NAMES.split(), *CLOCK_NAMES))
+MissingCovariates = Literal["refuse", "hold", "zero"]
+_CLOCK = re.compile(r"\s*\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*").fullmatch
 _FIGURES = re.compile(r"\s*[-+]?\d[\d.,]*\s*").fullmatch
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -32,7 +38,7 @@ class Wanted:
     covariates: tuple[str, ...] = ()
     frequency: str | None = None
     timezone: str | None = None
-    hold_covariates: bool = False
+    missing_covariates: MissingCovariates = "refuse"
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,7 @@ class Roles:
     id: str | None
     targets: tuple[str, ...]
     covariates: tuple[str, ...]
+    id_guessed: bool = False  # by its content, not by its name
 
 
 def find_roles(table: Table, wanted: Wanted) -> Roles:
@@ -66,6 +73,7 @@ def find_roles(table: Table, wanted: Wanted) -> Roles:
         )
     rest = [column for column in table.frame.columns if column not in named and column != time]
     id = _find_id(table.frame, time, rest) if wanted.id is None else wanted.id
+    guessed = id is not None and wanted.id is None and _plain(id) not in ID_NAMES
     if id != wanted.id:
         table.notes.append(f"The meters were taken from column {id!r}.")
     targets = wanted.targets
@@ -74,7 +82,7 @@ def find_roles(table: Table, wanted: Wanted) -> Roles:
         table.notes.append(f"The targets were taken to be {_listed(targets)}.")
     if not targets:
         raise UserError(f"No column of readings was found in {where} among {_listed(columns)}; add one.")
-    return Roles(time, id, targets, wanted.covariates)
+    return Roles(time, id, targets, wanted.covariates, guessed)
 
 
 def numbers(column: pd.Series, where: str, notes: list[str] | None = None) -> np.ndarray:
@@ -129,9 +137,10 @@ def find_time(table: Table, named: Sequence[str]) -> str | None:
     """The column of stamps: a column of dates joined with one of times of day, a known name, or dates by content."""
     frame = table.frame
     free = [column for column in frame.columns if column not in named]
-    lowered = {column.lower().replace(" ", "_"): column for column in reversed(free)}
-    if "date" in lowered and "time" in lowered and _join_clock(table, lowered["date"], lowered["time"]):
-        return lowered["date"]
+    lowered = {_plain(column): column for column in reversed(free)}
+    for clock in CLOCK_NAMES if "date" in lowered else ():
+        if clock in lowered and _join_clock(table, lowered["date"], lowered[clock]):
+            return lowered["date"]
     for column in (lowered[name] for name in TIME_NAMES if name in lowered):
         if looks_like_time(frame[column], share=0.3):
             table.notes.append(f"The time was taken from column {column!r}.")
@@ -147,8 +156,7 @@ def find_time(table: Table, named: Sequence[str]) -> str | None:
 def _join_clock(table: Table, date: str, clock: str) -> bool:
     """Join a column of dates with one of times of day, if that is what the second one holds."""
     dates, clocks = table.frame[date], table.frame[clock]
-    texts = clocks.dropna().astype(str).head(20)
-    if len(texts) == 0 or not texts.str.fullmatch(r"\s*\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*").all():
+    if not _is_clock(clocks):
         return False
     joined = dates.astype(str).str.strip() + " " + clocks.astype(str).str.strip()
     joined = joined.where(dates.notna() & clocks.notna())
@@ -158,8 +166,12 @@ def _join_clock(table: Table, date: str, clock: str) -> bool:
 
 
 def _find_id(table: pd.DataFrame, time: str, candidates: list[str]) -> str | None:
-    """A column with a meter's name, if the stamps repeat or it stands in blocks; or the only column of text, if they repeat."""
-    by_name = [column for column in candidates if column.lower().replace(" ", "_") in ID_NAMES]
+    """A column with a meter's name, if the stamps repeat or it stands in blocks; or the only column of text, if they repeat.
+
+    A part of the time (hours as "13:00", a weekday) is never a meter: the guarantee of a meter would be one of an hour.
+    """
+    candidates = [one for one in candidates if _plain(one) not in PARTS_OF_TIME and not _is_clock(table[one])]
+    by_name = [column for column in candidates if _plain(column) in ID_NAMES]
     texts = [column for column in candidates if _is_text(table[column])]
     named_texts = [column for column in by_name if column in texts]
     if named_texts:
@@ -170,6 +182,16 @@ def _find_id(table: pd.DataFrame, time: str, candidates: list[str]) -> str | Non
         return next(iter(whole or (texts if len(texts) == 1 else holed)), None)
     blocks = [column for column in by_name if len(candidates) > 1 and _is_in_blocks(table[column])]
     return next(iter(blocks), None)
+
+
+def _plain(column: str) -> str:
+    return str(column).lower().replace(" ", "_")
+
+
+def _is_clock(column: pd.Series) -> bool:
+    """Whether a column contains times of day, such as 13:00."""
+    texts = column.dropna().astype(str).head(20)
+    return len(texts) > 0 and all(_CLOCK(text) for text in texts)
 
 
 def _is_in_blocks(column: pd.Series) -> bool:

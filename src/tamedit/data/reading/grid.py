@@ -11,7 +11,7 @@ There are three kinds of step, because a day is not always 24 hours and a month 
     months    1, 2, 3, 4, 6 or 12 months: counted on the calendar
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from tamedit.errors import UserError
 MICROSECONDS_A_DAY = 86_400_000_000
 _MONTH_STEPS = {months: (28 * months, 31 * months) for months in (1, 2, 3, 4, 6, 12)}
 DAYS_A_MONTH = 30.4375
+FEWEST_TO_JUDGE = 24  # readings of a meter, before its own step is compared with the others'
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,8 @@ class Grid:
     times: pd.DatetimeIndex  # (T,)
     offsets: np.ndarray  # (M + 1,) int64
     step: Step
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
 
 
 def microseconds(times: pd.DatetimeIndex) -> np.ndarray:
@@ -172,15 +174,30 @@ def build(readings: Readings, frequency: str | None) -> Grid:
     position = np.repeat(offsets[:-1], counts) + (ordinals - first) // step.size
     inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
     full = np.repeat(ordinals[starts], lengths) + inside * step.size
-    notes = []
-    if frequency is None:
-        notes.append(f"The step between rows was taken to be {spoken(step)}, the most common one.")
+    _refuse_coarser(readings, step, ordinals, starts)
+    notes = () if frequency else (f"The step between rows was taken to be {spoken(step)}, the most common one.",)
+    findings = []
     absent = int(offsets[-1]) - len(times)
     if absent:
-        notes.append(
+        findings.append(
             f"{absent:,} absent time stamp{'s' * (absent != 1)} ({absent / offsets[-1]:.1%} of rows) added as missing."
         )
-    return Grid(position, step.stamps(full, times), offsets, step, tuple(notes))
+    return Grid(position, step.stamps(full, times), offsets, step, notes, tuple(findings))
+
+
+def _refuse_coarser(readings: Readings, step: Step, ordinals: np.ndarray, starts: np.ndarray) -> None:
+    """A meter whose readings all lie on a coarser grid has another step: half of its rows would be called missing."""
+    apart = np.where(np.isin(np.arange(len(ordinals)), starts), 0, np.diff(ordinals, prepend=ordinals[0]))
+    common = np.gcd.reduceat(apart, starts) // step.size
+    counts = np.diff(np.r_[starts, len(ordinals)])
+    coarse = np.flatnonzero((common > 1) & (counts >= FEWEST_TO_JUDGE))
+    if len(coarse) and (common == 1).any():
+        own = spoken(replace(step, size=step.size * int(common[coarse[0]])))
+        meter = readings.of_meter(int(starts[coarse[0]]))
+        raise UserError(
+            f"The readings{meter} in {readings.where} come every {own}, those of other meters every {spoken(step)}; bring all "
+            "meters to one step, or give each step a file of its own."
+        )
 
 
 def after(times: pd.DatetimeIndex, step: Step, steps: int) -> pd.DatetimeIndex:

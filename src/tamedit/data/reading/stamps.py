@@ -198,7 +198,7 @@ def to_zone(times: pd.DatetimeIndex, codes: np.ndarray, timezone: str | None, ta
         repeated[ambiguous] = hours.duplicated(keep=False).to_numpy()
         once = int((ambiguous & ~repeated).sum())
         if once:
-            table.notes.append(
+            table.findings.append(
                 f"{once} stamps fall into the hour that clocks repeat and appear once; they were read as summer time."
             )
     return summer.where(~(second & ambiguous), winter)

@@ -43,6 +43,7 @@ class Table:
     frame: pd.DataFrame
     where: str
     notes: list[str] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)  # what was seen in the rows, apart from what was assumed
     written: Callable[[str], pd.Series] | None = None  # a column as it stands in a CSV
 
     def keep_names(self, column: str) -> None:
@@ -203,7 +204,7 @@ def _from_csv(text: str, path: Path, notes: list[str]) -> Table:
         place = names.index(column)
         return _parsed(text, separator, skipped, usecols=[place], dtype=str, keep_default_na=False).iloc[:, 0]
 
-    return Table(table, path.name, notes, written)
+    return Table(table, path.name, notes, written=written)
 
 
 def _parsed(text: str, separator: str, skipped: int, **more: Any) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from tamedit.privacy.statistics import RELEASES, private_standardisation
 from tamedit.runs.config import RunConfig
 from tamedit.runs.layout import PrivateLayout
 from tamedit.training.distributed import World
+from tamedit.training.private.counting import COUNTS, mechanisms
 
 
 @dataclass(frozen=True)
@@ -120,21 +121,25 @@ def open_budget(
     *,
     world: World,
     not_covered: Sequence[str],
+    public: Sequence[str] = (),
     statistics: int = 0,
 ) -> Iterator[Budget]:
     """Open the ledger of the folder: a new segment, and with it a fresh stream of noise.
 
-    `statistics` releases besides training are planned, and paid from the same budget.
+    `statistics` releases besides training are planned, and paid from the same budget. What was taken as `public` stands in every
+    statement.
     """
     privacy, training = config.privacy, config.training
     assert privacy is not None
-    windows, contribution = layout.windows, layout.contribution()
-    besides = [Mechanism(1.0, privacy.statistics_noise, statistics)] if statistics else []
-    plan = privacy.plan(len(windows), training.batch_size, training.steps, contribution, config.seed, besides)
+    contribution, count = layout.contribution(), layout.count
+    besides = [*([Mechanism(1.0, privacy.statistics_noise, statistics)] if statistics else []), *mechanisms(count)]
+    plan = privacy.plan(count.examples, training.batch_size, training.steps, contribution, config.seed, besides)
     if not world.first:
         yield Budget(plan, privacy, None, world)
         return
-    described = f"{config.source}: {len(windows.series)} rows, {len(windows.series.meters)} meters"
-    facts = {"not_covered": list(not_covered)}
-    with Ledger.open(folder, plan, layout.accounted, refused=layout.refused, data=described, facts=facts) as ledger:
+    facts = {"not_covered": list(not_covered), "public": list(public), "count": count.model_dump()}
+    with Ledger.open(folder, plan, layout.accounted, refused=layout.refused, data=config.source, facts=facts) as ledger:
+        paid = {what for segment in ledger.record.segments for _, what in segment.charges}
+        for mechanism in mechanisms(count) if COUNTS not in paid else ():
+            ledger.charge(mechanism, COUNTS, mechanism.count)
         yield Budget(plan, privacy, ledger, world)

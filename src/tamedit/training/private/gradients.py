@@ -17,6 +17,7 @@ from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.tuning import trained
 from tamedit.privacy.engine import Engine
 from tamedit.privacy.engine.backends import LossFunction
+from tamedit.privacy.poisson import PoissonSampler
 from tamedit.runs.folder import NOT_PRIVATE
 from tamedit.training.private.budget import Budget
 from tamedit.training.recorder import Recorder, path_of
@@ -44,6 +45,7 @@ class PrivateGradients:
     """Puts the noisy, averaged gradient of a step into the network's parameters."""
 
     examples: Examples
+    sampler: PoissonSampler
     until: int
 
     def __init__(
@@ -58,7 +60,6 @@ class PrivateGradients:
         self.network, self.process, self.losses, self.budget, self.plan = network, process, losses, budget, plan
         self.ledger, self.world = budget.ledger, budget.world
         self.device = next(network.parameters()).device
-        self.sampler = plan.sampler(secure=privacy.secure)
         self.noise = plan.noise(secure=privacy.secure)
         self.engine = Engine(network, clip=plan.clip, mode=privacy.clipping, groups=path_of)
         self.epsilon, self.recorder = float("nan"), recorder
@@ -66,6 +67,7 @@ class PrivateGradients:
     def over(self, examples: Examples, until: int) -> Self:
         """What to draw from, and the step at which training ends: known once the budget has paid for every statistic."""
         self.examples, self.until = examples, until
+        self.sampler = self.plan.sampler(secure=self.budget.privacy.secure, examples=len(examples))
         return self
 
     def __call__(self, step: int) -> dict[str, float]:
