@@ -44,7 +44,7 @@ def private_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     series, split = load_split(str(meter))
     privacy = Privacy(noise_multiplier=2.0, unit="day", delta=1e-5)
     config = make_config(series, str(meter), scale="smoke", steps=3, window=24, size="tiny", privacy=privacy)
-    train(split, config, folder / "run $x$ <u>", speed=Speed(threads=1, log_every=1))
+    train(split, config, folder / "run $x$ <u>", speed=Speed(threads=1, log_every=1, diagnose_every=1))
     return folder / "run $x$ <u>"
 
 

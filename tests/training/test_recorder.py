@@ -41,7 +41,7 @@ def run(
     folder: Path,
     *,
     steps: int = 8,
-    every: int | None = None,
+    every: int = 0,
     private: dict[str, Any] | None = None,
     resume: bool = False,
     progress: Any = None,
@@ -73,7 +73,7 @@ def results(monkeypatch: pytest.MonkeyPatch) -> list[ClippedSum]:
 def test_the_record_is_what_the_engine_said(
     fleet: Series, tmp_path: Path, results: list[ClippedSum], mode: str
 ) -> None:
-    run(fleet, tmp_path, private={"clipping": mode, "clip": 0.4})
+    run(fleet, tmp_path, private={"clipping": mode, "clip": 0.4}, every=1)
     record = read_record(tmp_path)
     assert record.times["step"].tolist() == list(range(1, 9))
     assert (record.times["seconds"] > 0).all()
@@ -131,9 +131,18 @@ def test_the_plain_norms_are_those_of_the_batch_that_trains(
     assert float(results[0].losses.mean()) == pytest.approx(read_record(tmp_path).metrics[0]["loss"], rel=1e-5)
 
 
-def test_a_private_run_can_be_told_not_to_record(fleet: Series, tmp_path: Path) -> None:
-    run(fleet, tmp_path, steps=3, private={}, every=0)
-    assert len(read_record(tmp_path).rows) == 0
+def test_a_private_run_records_neither_norms_nor_what_tells_the_size_of_a_batch_unless_asked(
+    fleet: Series, tmp_path: Path
+) -> None:
+    for every in (0, 1):
+        run(fleet, tmp_path / str(every), steps=3, private={}, every=every)
+        record = read_record(tmp_path / str(every))
+        assert bool(len(record.rows)) == bool(len(record.times)) == bool(every)
+        assert [set(row) - {"clipped"} for row in record.metrics] == [{"step", "loss", "epsilon", "seconds"}] * 3
+        assert ["clipped" in row for row in record.metrics] == [bool(every)] * 3
+        place = tmp_path / str(every) / "not-private"
+        assert (place / GRADIENTS).exists() == (place / TIMES).exists() == bool(every)
+        assert place.stat().st_mode & 0o777 == 0o700
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -161,7 +170,7 @@ def test_a_stopped_and_resumed_run_has_the_record_of_an_unbroken_one(fleet: Seri
 
 @pytest.mark.parametrize("tail", [b"x", b"\0" * 500, b"\1\0\0\0" + b"\0" * 95])
 def test_what_a_crash_leaves_is_readable(fleet: Series, tmp_path: Path, tail: bytes) -> None:
-    run(fleet, tmp_path, steps=4, private={})
+    run(fleet, tmp_path, steps=4, private={}, every=1)
     before = np.array(read_record(tmp_path).rows)
     with open(tmp_path / "not-private" / GRADIENTS, "ab") as file:
         file.write(tail)

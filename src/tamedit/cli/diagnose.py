@@ -76,12 +76,12 @@ def diagnose(
     from tamedit.diagnostics.gradient_record import read_records
     from tamedit.figures.gradient_figures import draw_all
     from tamedit.files import write_text
-    from tamedit.runs.folder import NOT_PRIVATE
+    from tamedit.runs.folder import not_private
 
     if baseline is not None and baseline.resolve() not in [run.resolve() for run in runs]:
         runs = [baseline, *runs]
     comparison = compare(read_records(runs), baseline)
-    folder = out if out is not None else runs[0] / NOT_PRIVATE / "diagnostics"
+    folder = out if out is not None else not_private(runs[0]) / "diagnostics"
     paths, found = draw_all(comparison, folder), comparison.to_dict()
     write_text(folder / "diagnostics.json", json.dumps(found, indent=2, allow_nan=False) + "\n")
     paths.append(folder / "diagnostics.json")
@@ -95,10 +95,10 @@ def measure(run: Path, public: bool, anyway: bool, under_noise: bool, as_json: b
     from tamedit.diagnostics.magnitudes import measure_run
     from tamedit.diagnostics.under_noise import measure_under_noise
     from tamedit.files import write_text
-    from tamedit.runs.folder import NOT_PRIVATE
+    from tamedit.runs.folder import not_private
 
     reference = measure_under_noise(run, public) if under_noise else measure_run(run, public=public, anyway=anyway)
-    place = (run / NOT_PRIVATE if reference.origin == "not public" else run) / "bounds.json"
+    place = (not_private(run) if reference.origin == "not public" else run) / "bounds.json"
     found = reference.model_dump(mode="json")
     write_text(place, json.dumps(found, indent=2) + "\n")
     if not as_json:

@@ -22,10 +22,10 @@ def report(
     """Write one HTML page: data, privacy, training, gradients, pictures, scores, calibration. The page is not private."""
     from tamedit.report.findings import find
     from tamedit.report.write import FILE, write_report
-    from tamedit.runs.folder import NOT_PRIVATE, load_run
+    from tamedit.runs.folder import load_run, not_private
 
     load_run(run)  # reject a folder that is not a run before choosing a place in it
-    place = run / NOT_PRIVATE / FILE if out is None else out
+    place = not_private(run) / FILE if out is None else out
     check_place(place)
     if not as_json:
         typer.echo(f"Drawing {samples} samples for up to {windows} test windows, twice: gaps and forecasts …")

@@ -25,9 +25,13 @@ def train(
     device: options.Device = "auto",
     threads: Annotated[int, typer.Option("--threads", help="CPU threads (0: torch's choice).", min=0, max=1024)] = 0,
     diagnose_every: Annotated[
-        int | None,
-        typer.Option("--diagnose-every", help="Steps between records of gradients (private: 1; else 0, none).", min=0),
-    ] = None,
+        int,
+        typer.Option(
+            "--diagnose-every",
+            help="Steps between records of gradient norms, which are not private and go to RUN/not-private (0: none).",
+            min=0,
+        ),
+    ] = 0,
     as_json: options.AsJson = False,
 ) -> None:
     """Train a model that fills gaps, forecasts and generates; with --epsilon, privately."""

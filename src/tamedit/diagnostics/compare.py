@@ -51,7 +51,9 @@ class Comparison:
         notes = []
         for number, record in enumerate(self.records):
             if not len(record.rows):
-                notes.append(f"{record.label} recorded no gradients; train it with `diagnose_every` for its tails.")
+                notes.append(
+                    f"{record.label} recorded no gradients; to see its tails, train it again with diagnose_every=1."
+                )
             if self.baseline is not None and self.rho(number) is not None:
                 other = self.records[self.baseline]
                 changed = differences(record.config, other.config)

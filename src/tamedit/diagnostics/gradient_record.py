@@ -89,7 +89,7 @@ def read_record(folder: Path) -> Record:
 def _header(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UserError(
-            f"{path.parent.parent} has no record of its gradients ({path.name} is missing); train it again."
+            f"{path.parent.parent} has no record of its gradients ({path.name} is missing); train it again with diagnose_every=1."
         )
     try:
         header: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

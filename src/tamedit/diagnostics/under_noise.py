@@ -62,7 +62,7 @@ def _trained_score(config: RunConfig, facts: DataFacts, split: Split, bounds: Bo
     network = config.network.model_copy(update={"bounds": (bounds,)})
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "run"
-        train(split, config.model_copy(update={"network": network}), folder, facts=facts, speed=Speed(diagnose_every=0))
+        train(split, config.model_copy(update={"network": network}), folder, facts=facts, speed=Speed())
         return _score(folder, split)
 
 

@@ -88,8 +88,4 @@ class Speed(Frozen):
     threads: NonNegativeInt = 0  # 0: torch's choice
     checkpoint_seconds: PositiveFloat = 60.0
     log_every: PositiveInt = 20
-    diagnose_every: NonNegativeInt | None = None  # steps between records of the gradients; None: see `recorded_every`
-
-    def recorded_every(self, private: bool) -> int:
-        """Every step of a private run, where it costs nothing; else none (0), because it costs a backward pass."""
-        return int(private) if self.diagnose_every is None else self.diagnose_every
+    diagnose_every: NonNegativeInt = 0  # steps between records of the gradients; 0: none, since they are not private

@@ -4,7 +4,7 @@ run.json        the configuration, written first
 reading.json    how the data was read, and what is publicly known about it
 checkpoint.safetensors   the state, replaced during the run
 metrics.jsonl   losses; of a private run in the folder not-private
-not-private/    gradient norms, step times, losses: must not be shared with the model
+not-private/    losses; gradient norms, clipping rates and step times if asked for: must not be shared with the model
 ledger.jsonl    of a private run: what was spent
 scaling.json    of a private run that asked for it: the level and scale that were released with noise
 bounds.json     of a private run that asked for it: the bounds that were released with noise
@@ -35,6 +35,17 @@ RUN, READING, SCALING, BOUNDS = "run.json", "reading.json", "scaling.json", "bou
 CHECKPOINT = "checkpoint.safetensors"
 NOT_PRIVATE = "not-private"  # the folder of what must not be shared with a model
 BEGUN = (RUN, READING, LEDGER)  # what a run writes before its first step
+
+
+def not_private(folder: Path) -> Path:
+    """The folder of what must not be shared, for the owner's eyes alone (mode 0700)."""
+    place = Path(folder) / NOT_PRIVATE
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place.chmod(0o700)
+    except OSError as error:
+        raise UserError(f"Cannot write {place}: {error.strerror}; choose a folder that you may write to.") from error
+    return place
 
 
 class DataFacts(Frozen):

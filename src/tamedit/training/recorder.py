@@ -60,8 +60,8 @@ def whole_rows(path: Path, row: np.dtype) -> np.ndarray:
 class Recorder:
     """Keeps per-example norms and step times of a run on disk, a few seconds of them in memory.
 
-    `every` n-th step is recorded, none if it is 0; times always. `clip` and `clipping` say how the run clips (None: not at
-    all). With several processes the rows are those of the first process's share of a batch.
+    `every` n-th step is recorded, none if it is 0. `clip` and `clipping` say how the run clips (None: not at all). Times are
+    recorded always, but not where a private run records no step: a step's time tells how large its batch was. With several processes the rows are those of the first process's share of a batch.
     """
 
     def __init__(
@@ -116,6 +116,8 @@ class Recorder:
 
     def step(self, step: int, seconds: float) -> None:
         """What a step took, counted from 1."""
+        if self.every == 0 and self.clipping is not None:
+            return
         self.waiting[TIMES].append(np.array([(step, seconds - self.elsewhere)], TIME_ROW))
         self.elsewhere = 0.0
         if time.monotonic() - self.flushed > FLUSH_SECONDS:

@@ -22,7 +22,7 @@ from tamedit.privacy.statement import Statement
 from tamedit.privacy.statistics import RELEASES
 from tamedit.runs.artifact import ModelSpec, save_model
 from tamedit.runs.config import RunConfig, Speed
-from tamedit.runs.folder import CHECKPOINT, NOT_PRIVATE, DataFacts, claimed, recognised
+from tamedit.runs.folder import CHECKPOINT, NOT_PRIVATE, DataFacts, claimed, not_private, recognised
 from tamedit.runs.layout import CLOCK_CHANGES, PrivateLayout, check_length, clock_changes, layout_of
 from tamedit.runs.start import Initial, check_fits
 from tamedit.streams import purpose_seed
@@ -162,10 +162,10 @@ def _network(config: RunConfig, initial: Initial | None) -> DiffusionTransformer
 def _recorder(folder: Path, network: DiffusionTransformer, config: RunConfig, speed: Speed) -> Recorder:
     """Keeps gradient norms and step times, apart from what may be released."""
     privacy, names = config.privacy, list(trained(network))
-    every = speed.recorded_every(privacy is not None)
+    place, every = not_private(folder), speed.diagnose_every
     if privacy is None:
-        return Recorder(folder / NOT_PRIVATE, names, every=every)
-    return Recorder(folder / NOT_PRIVATE, names, every=every, clip=privacy.clip, clipping=privacy.clipping)
+        return Recorder(place, names, every=every)
+    return Recorder(place, names, every=every, clip=privacy.clip, clipping=privacy.clipping)
 
 
 def _windows(part: Series, name: str, config: RunConfig) -> Windows:

@@ -79,7 +79,7 @@ def _make(job: Job, config: RunConfig, folder: Path, work: Path, progress: Progr
     if folder.exists() and not _continues(folder, config):
         shutil.rmtree(folder)
     speed = Speed(
-        threads=1, checkpoint_seconds=30, log_every=5, diagnose_every=None if config.privacy else effort.look_every
+        threads=1, checkpoint_seconds=30, log_every=5, diagnose_every=1 if config.privacy else effort.look_every
     )
     facts = FACTS if config.source.startswith(FLEET) else DataFacts()
     resume = (folder / RUN).exists()

@@ -95,8 +95,7 @@ class PrivateGradients:
         ):
             self.epsilon = self.ledger.record.epsilon(self.plan.unit, self.plan.delta, with_rdp=False).value
         seen = len(norms) > 0
-        return {
-            "loss": float(losses.mean()) if seen else float("nan"),
-            "clipped": float((norms > self.plan.clip).float().mean()) if seen else float("nan"),
-            "epsilon": self.epsilon,
-        }
+        numbers = {"loss": float(losses.mean()) if seen else float("nan"), "epsilon": self.epsilon}
+        if self.recorder is not None and self.recorder.every:
+            numbers["clipped"] = float((norms > self.plan.clip).float().mean()) if seen else float("nan")
+        return numbers
