@@ -19,6 +19,7 @@ from tamedit.cli.evaluate_command import evaluate
 from tamedit.cli.fill import forecast, generate, impute
 from tamedit.cli.flags import in_flags
 from tamedit.cli.plan_command import plan
+from tamedit.cli.release_command import release, verify
 from tamedit.cli.report import report
 from tamedit.cli.request_options import KnowsOldNames
 from tamedit.cli.train import train
@@ -36,7 +37,7 @@ app = typer.Typer(
 app.add_typer(data_app, name="data", help="Named data sets, the simulator, and a description of a file.")
 app.command(cls=KnowsOldNames)(train)
 app.command(cls=Diagnose)(diagnose)
-for command in (impute, forecast, generate, evaluate, report, plan, account, calibrate, demo):
+for command in (impute, forecast, generate, evaluate, report, plan, account, calibrate, release, verify, demo):
     app.command()(command)
 extensions.add_to(app)
 

@@ -5,6 +5,7 @@ ahead  = model.forecast(frame, horizon="24h")    the next 24 hours
 fake   = model.generate(count=500)               synthetic windows
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -24,6 +25,7 @@ from tamedit.errors import UserError
 from tamedit.formatting import counted, deep, epsilon
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.runs.artifact import ModelSpec, load_model, save_model
+from tamedit.runs.release import release
 from tamedit.tasks import frames
 from tamedit.tasks.stitch import Line, fill
 from tamedit.training.device import choose_device
@@ -33,8 +35,8 @@ from tamedit.windows.examples import build_context, pad_context
 class Model:
     """A network with what is needed to read data for it."""
 
-    def __init__(self, network: DiffusionTransformer, spec: ModelSpec) -> None:
-        self.network, self.spec = network, spec
+    def __init__(self, network: DiffusionTransformer, spec: ModelSpec, folder: Path | None = None) -> None:
+        self.network, self.spec, self.folder = network, spec, folder
         self.scaling = spec.scaling_of()
 
     def __repr__(self) -> str:
@@ -56,11 +58,28 @@ class Model:
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto") -> "Model":
         """The model of a folder made by `tamedit train`, `fit` or `save`."""
-        return cls(*load_model(Path(folder), choose_device(device)))
+        return cls(*load_model(Path(folder), choose_device(device)), Path(folder))
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write `model.safetensors` and `model.json`, all that a model is; `load` reads them."""
         return save_model(Path(folder), self.spec, dict(self.network.named_parameters()))
+
+    def release(
+        self,
+        out: str | Path,
+        *,
+        acknowledge: str | Iterable[str] = (),
+        key: str | Path | None = None,
+        **stated: str,
+    ) -> list[Path]:
+        """Write what may leave of the model's run, and nothing else, to the folder `out`: see `runs.release.release`."""
+        if self.folder is None or not self.folder.is_dir():
+            raise UserError(
+                "The run of this model was not kept; fit the model with `out`, so that its ledger can be released."
+            )
+        return release(
+            self.folder, Path(out), acknowledge=acknowledge, key=None if key is None else Path(key), **stated
+        )
 
     @property
     def privacy(self) -> str:

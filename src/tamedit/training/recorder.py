@@ -61,7 +61,8 @@ class Recorder:
     """Keeps per-example norms and step times of a run on disk, a few seconds of them in memory.
 
     `every` n-th step is recorded, none if it is 0. `clip` and `clipping` say how the run clips (None: not at all). Times are
-    recorded always, but not where a private run records no step: a step's time tells how large its batch was. With several processes the rows are those of the first process's share of a batch.
+    recorded always, except where a private run records no step: a step's time tells how large its batch was. With several
+    processes the rows are those of the first process's share of a batch.
     """
 
     def __init__(

@@ -1,0 +1,190 @@
+"""A release: the folder that may leave. It is built from a list of what may leave, never by removing what may not.
+
+model.safetensors, model.json   the model
+ledger.jsonl                    of a private run: what was spent
+model-card.md                   what the model is, and how to use it
+privacy-card.json, .md, .html   what is promised, and what is not; the same three times
+manifest.json                   digests of all these files, and what the people who released it said
+signature.json                  if a key was given: a signature over the manifest
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import tamedit
+from tamedit.errors import UserError
+from tamedit.files import unreadable, write_text
+from tamedit.privacy.entries import FILE_NAME as LEDGER
+from tamedit.privacy.entries import Record, read
+from tamedit.privacy.statement import Statement
+from tamedit.runs.artifact import SPECIFICATION, WEIGHTS, ModelSpec, load_model
+from tamedit.runs.cards import PRIVACY_CARD, STATED, gaps, privacy_card, rendered
+from tamedit.runs.signature import SIGNATURE, fingerprint, load_key, signed
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+
+
+def release(
+    run: Path,
+    out: Path,
+    *,
+    acknowledge: str | Iterable[str] = (),
+    key: Path | None = None,
+    **stated: str | None,
+) -> list[Path]:
+    """Write the release of a finished run to the folder `out`, all of it or nothing; returns its files.
+
+    Args:
+        out: a folder that does not exist, or is empty.
+        acknowledge: short names of what is not covered, each of which someone has read and accepted.
+        key: PEM file of a private Ed25519 key; the manifest is then signed.
+        stated: what only people can say, for the privacy card: curator, purpose, region, sector, reasons.
+    """
+    run, out = Path(run), Path(out)
+    if unknown := set(stated) - set(STATED):
+        raise UserError(f"`{min(unknown)}` is no field of the privacy card; state {', '.join(STATED)}.")
+    _check_place(out)
+    signer = None if key is None else load_key(key)
+    _, spec = load_model(run)
+    record = read(run) if spec.privacy.get("private") else None
+    names = _acknowledged(run, spec, record, acknowledge)
+    released = {
+        "version": tamedit.__version__,
+        "made": f"{datetime.now(UTC):%Y-%m-%d}",
+        "acknowledged": names,
+        "stated": {name: stated[name] for name in STATED if stated.get(name)},
+        "signed_by": None if signer is None else fingerprint(signer.public_key()),
+        "weights_sha256": digest(run / WEIGHTS),
+        "ledger_sha256": None if record is None else digest(run / LEDGER),
+    }
+    card = privacy_card(spec, record, released)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    try:
+        for name in (WEIGHTS, SPECIFICATION, *([] if record is None else [LEDGER])):
+            shutil.copyfile(run / name, beside / name)
+        write_text(beside / PRIVACY_CARD, canonical(card))
+        for name, text in rendered(card, spec).items():
+            write_text(beside / name, text)
+        manifest = {"format": FORMAT, **released, "statement_sha256": statement_digest(spec), "files": _digests(beside)}
+        write_text(beside / MANIFEST, canonical(manifest))
+        if signer is not None:
+            write_text(beside / SIGNATURE, signed((beside / MANIFEST).read_bytes(), signer))
+        beside.chmod(0o755)
+        os.replace(beside, out)
+    except OSError as error:
+        raise UserError(
+            f"Cannot write {out}: {error.strerror or error}; free some space or choose another place."
+        ) from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return sorted(out.iterdir())
+
+
+def canonical(value: Any) -> str:
+    """The one way in which a release writes JSON, so that every changed byte shows."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def statement_digest(spec: ModelSpec) -> str:
+    """SHA-256 of the statement in a model file."""
+    return hashlib.sha256(canonical(spec.privacy).encode()).hexdigest()
+
+
+def difference(found: Any, wanted: Any, path: str = "") -> str | None:
+    """Where two pieces of JSON differ, in words; None where they agree. Numbers agree to a millionth."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        absent = [name for name in (*wanted, *found) if (name in found) != (name in wanted)]
+        if absent:
+            return f"{path}{absent[0]} is {'missing' if absent[0] in wanted else 'unknown'}"
+        inner = ((f"{path}{name}.", found[name], wanted[name]) for name in wanted)
+    elif isinstance(found, list | tuple) and isinstance(wanted, list | tuple) and len(found) == len(wanted):
+        inner = ((f"{path}{at + 1}.", *pair) for at, pair in enumerate(zip(found, wanted, strict=True)))
+    else:
+        numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (found, wanted))
+        same = abs(found - wanted) <= 1e-6 * abs(wanted) if numbers else type(found) is type(wanted) and found == wanted
+        return None if same else f"{path.rstrip('.')} is {_brief(found)} and should be {_brief(wanted)}"
+    return next((one for one in (difference(a, b, at) for at, a, b in inner) if one), None)
+
+
+def disagreement(spec: ModelSpec, record: Record) -> str | None:
+    """Where the statement in a model file is not what the ledger gives; None where it is."""
+    return difference(spec.privacy, json.loads(canonical(Statement.of(record).to_dict())))
+
+
+def _acknowledged(run: Path, spec: ModelSpec, record: Record | None, acknowledge: str | Iterable[str]) -> list[str]:
+    """The short names of what is not covered, if the run may be released and all of them were acknowledged."""
+    given = acknowledge.split(",") if isinstance(acknowledge, str) else list(acknowledge)
+    names = {name.strip() for name in given if name.strip()}
+    statement = Statement.without_privacy() if record is None else Statement.of(record)
+    if record is not None:
+        _refuse_incomplete(run, spec, record, statement)
+    uncovered = gaps(statement)
+    if missing := [name for name in uncovered if name not in names]:
+        listed = "; ".join(f"{name}: {uncovered[name]}" for name in missing)
+        raise UserError(
+            f"{run} cannot be released as it is, because its guarantee does not cover everything ({listed}); if you accept that, "
+            f"add acknowledge='{','.join(uncovered)}'."
+        )
+    if unknown := sorted(names - set(uncovered)):
+        known = f"write {', '.join(uncovered)}" if uncovered else "leave it out"
+        raise UserError(f"acknowledge={unknown[0]!r} names nothing that this run leaves uncovered; {known}.")
+    return list(uncovered)
+
+
+def _refuse_incomplete(run: Path, spec: ModelSpec, record: Record, statement: Statement) -> None:
+    """A test, or a statement that lacks something or that the ledger contradicts, may not leave."""
+    if statement.test_only:
+        raise UserError(
+            f"{run} is a test run with a known seed and has no guarantee; train it again without `test_only`."
+        )
+    said = statement.to_dict()
+    lacking = [name for name in ("unit", "delta", "accountant", "steps", "mechanisms") if not said[name]]
+    if said["epsilon"]["headline"] is None:
+        lacking.append("a finite ε")
+    if any("not_covered" not in segment.facts for segment in record.segments):
+        lacking.append("what is not covered")
+    if lacking:
+        raise UserError(f"The statement of {run} lacks {', '.join(lacking)}; train it again with this version.")
+    if wrong := disagreement(spec, record):
+        raise UserError(
+            f"The statement in {run / SPECIFICATION} is not what the ledger gives ({wrong}); restore both files from one run."
+        )
+
+
+def _check_place(out: Path) -> None:
+    if out.is_symlink() or (out.exists() and not out.is_dir()):
+        raise UserError(f"{out} is a file or a link; name a folder that does not exist yet.")
+    if out.exists() and any(out.iterdir()):
+        raise UserError(
+            f"{out} is not empty; a release needs a folder of its own, so name one that does not exist yet."
+        )
+    parent = next(one for one in out.absolute().parents if one.exists())
+    if not (parent.is_dir() and os.access(parent, os.W_OK)):
+        raise UserError(f"Cannot write {out}; choose a folder that you may write to.")
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    return {path.name: digest(path) for path in sorted(folder.iterdir())}
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:60]}…"
