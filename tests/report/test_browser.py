@@ -7,8 +7,11 @@ import shutil
 import subprocess
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tamedit.runs.release import release
 
 FLAGS = (
     "--headless",
@@ -35,7 +38,7 @@ const asked = () => performance.getEntriesByType("resource").map(entry => entry.
   found.fetched.push(...asked());
   document.body.style.width = "375px";
   const edge = document.body.getBoundingClientRect().right;
-  const loose = [...document.querySelectorAll("p, li, h1, h2, h3, .card, .wide, .warning, .statement")];
+  const loose = [...document.querySelectorAll("p, li, h1, h2, h3, dt, dd, .card, .wide, .warning, .statement")];
   found.outside = loose.filter(one => one.getBoundingClientRect().right > edge + 1).map(one => one.outerHTML.slice(0, 80));
   const control = new Image();
   const ended = new Promise(done => { control.onerror = control.onload = done; });
@@ -61,8 +64,17 @@ def browser() -> str:
 def test_every_figure_is_drawn_and_nothing_is_fetched(
     name: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    program, page = browser(), request.getfixturevalue(name)
-    figures = page.count("<img ")
+    page = request.getfixturevalue(name)
+    found = opened(page, tmp_path)
+    assert len(found["images"]) == page.count("<img ") >= 6
+    assert all(min(sizes) > 100 for sizes in found["images"])
+    assert found["fetched"] == []
+    assert found["outside"] == []
+
+
+def opened(page: str, tmp_path: Path) -> dict[str, Any]:
+    """What a browser finds on a page; it is sure to notice what the page would fetch."""
+    program = browser()
     # The copy is without the policy, which would forbid the script and hide what the page itself would fetch.
     free, dropped = re.subn(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
     assert dropped == 1
@@ -71,8 +83,14 @@ def test_every_figure_is_drawn_and_nothing_is_fetched(
     command = [program, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", copy.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     found = json.loads(unescape(re.search(r"<body[^>]*>(.*)</body>", done.stdout, re.DOTALL).group(1)))
-    assert len(found["images"]) == figures >= 6
-    assert all(min(sizes) > 100 for sizes in found["images"])
-    assert found["fetched"] == []
     assert found["control"] == ["http://elsewhere.invalid/control.png"]
-    assert found["outside"] == []
+    return found
+
+
+def test_the_privacy_card_fetches_nothing_and_fits_a_phone(private_run: Path, tmp_path: Path) -> None:
+    release(private_run, tmp_path / "out")
+    page = (tmp_path / "out" / "privacy-card.html").read_text(encoding="utf-8")
+    found = opened(page, tmp_path)
+    assert found["fetched"] == found["outside"] == []
+    assert "@media print" in page
+    assert "prefers-color-scheme: dark" in page

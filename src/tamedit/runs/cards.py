@@ -15,7 +15,7 @@ from tamedit import formatting
 from tamedit.data.reading.grid import spoken, step_of
 from tamedit.formatting import counted, significant
 from tamedit.privacy.entries import Record
-from tamedit.privacy.statement import PROTECTS_NOBODY, UNIT_WORDS, Statement, side_by_side
+from tamedit.privacy.statement import UNIT_WORDS, Statement, side_by_side
 from tamedit.runs.artifact import ModelSpec
 from tamedit.runs.regime import parameter_count
 
@@ -69,8 +69,9 @@ TITLES = {  # of the registry's fields, for readers
     "security": "Security",
     "justification": "Reasons for these choices",
 }
+HARDLY_ANY = "hardly any"
 STAYS_BEHIND = ("logs",)  # not in a release, so nobody has to acknowledge it
-NO_PRIVACY, NO_PROTECTION = "without-privacy", "protects-nobody"
+NO_PRIVACY, NO_PROTECTION = "without-privacy", "hardly-any-protection"
 
 
 def short_name(gap: str) -> str:
@@ -82,19 +83,29 @@ def short_name(gap: str) -> str:
     return "-".join(word for word in words if word not in ("the", "a", "of", "that"))[:24].strip("-")
 
 
+def derived(spec: ModelSpec, record: Record | None) -> Statement:
+    """The statement of a model, derived from the ledger."""
+    return Statement.without_privacy() if record is None else Statement.of(record)
+
+
+def protection(said: dict[str, Any]) -> str:
+    """How much a statement protects, in its own words."""
+    return said["protection"] if "protection" in said else ("" if said["protects"] else HARDLY_ANY)
+
+
 def gaps(statement: Statement) -> dict[str, str]:
     """All that a release of this model does not cover, by short name."""
     if not statement.private:
         return {NO_PRIVACY: str(statement).rstrip(".")}
     found = {short_name(gap): gap.rstrip(".") for gap in statement.not_covered}
-    if not statement.protects:
-        found[NO_PROTECTION] = "anyone: an ε or a δ this large promises nothing that matters"
+    if protection(statement.to_dict()) == HARDLY_ANY:
+        found[NO_PROTECTION] = "hardly anything: an ε or a δ this large promises nothing that matters"
     return {name: gap for name, gap in found.items() if name not in STAYS_BEHIND}
 
 
 def privacy_card(spec: ModelSpec, record: Record | None, released: dict[str, Any]) -> dict[str, Any]:
     """The privacy card. `released` is what the manifest says: version, date, what was stated, acknowledged and digested."""
-    statement = Statement.without_privacy() if record is None else Statement.of(record)
+    statement = derived(spec, record)
     said = {name: released["stated"].get(name) or "not stated" for name in STATED}
     return {
         "format": 1,
@@ -135,7 +146,7 @@ def rendered(card: dict[str, Any], spec: ModelSpec) -> dict[str, str]:
     )
     environment.filters |= {"epsilon": formatting.epsilon, "significant": significant, "short": "{:g}".format}
     environment.filters |= {"thousands": "{:,}".format, "cell": _cell, "titled": TITLES.__getitem__}
-    given = {"card": card, "spec": spec, **card["deployment"], "protects_nobody": PROTECTS_NOBODY}
+    given = {"card": card, "spec": spec, **card["deployment"], "hardly_any": HARDLY_ANY}
     given |= {"no_privacy": NO_PRIVACY, "parameters": parameter_count(spec.network)}
     return {name: environment.get_template(template).render(given) + "\n" for name, template in TEMPLATES.items()}
 
@@ -180,7 +191,7 @@ def _fields(
         },
         "accounting": {
             "composition": f"{steps}; {counted(statement.segments, 'segment')} in the ledger, all added up. Each use of the "
-            "readings is written to the ledger before it happens.",
+            f"readings is written to the ledger before it happens.{_others(said)}",
             "post_processing": "What is computed from the model alone (synthetic series, further training on other data) costs "
             "no more privacy. A gap that is filled, or a forecast, shows the series that was given to the model for it.",
         },
@@ -215,11 +226,22 @@ def _units(record: Record, statement: Statement) -> list[dict[str, Any]]:
                 "words": UNIT_WORDS[unit],
                 "examples": one.get("contributions"),
                 "epsilon": value,
+                "protection": HARDLY_ANY if value is None else protection(one),
                 "certainty": _certainty(value),
                 "reason": one["reason"],
             }
         )
     return rows
+
+
+def _others(said: dict[str, Any]) -> str:
+    """What the curator's ledger of the data set says about all runs together; it is not part of a release."""
+    if not (together := said.get("together")):
+        return ""
+    spent = formatting.epsilon(together["epsilon"])
+    return (
+        f" In the curator's ledger of the data set: {counted(together['runs'], 'private run')}, ε = {spent} together."
+    )
 
 
 def _checks(signed: bool) -> dict[str, str]:

@@ -15,21 +15,22 @@ import shutil
 import tempfile
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import tamedit
 from tamedit.errors import UserError
 from tamedit.files import unreadable, write_text
 from tamedit.privacy.entries import FILE_NAME as LEDGER
 from tamedit.privacy.entries import Record, read
 from tamedit.privacy.statement import Statement
 from tamedit.runs.artifact import SPECIFICATION, WEIGHTS, ModelSpec, load_model
-from tamedit.runs.cards import PRIVACY_CARD, STATED, gaps, privacy_card, rendered
+from tamedit.runs.cards import PRIVACY_CARD, STATED, derived, gaps, privacy_card, rendered
 from tamedit.runs.signature import SIGNATURE, fingerprint, load_key, signed
 
 MANIFEST = "manifest.json"
 FORMAT = 1
+SOFTWARE = version("tamedit")
 
 
 def release(
@@ -57,7 +58,7 @@ def release(
     record = read(run) if spec.privacy.get("private") else None
     names = _acknowledged(run, spec, record, acknowledge)
     released = {
-        "version": tamedit.__version__,
+        "version": SOFTWARE,
         "made": f"{datetime.now(UTC):%Y-%m-%d}",
         "acknowledged": names,
         "stated": {name: stated[name] for name in STATED if stated.get(name)},
@@ -126,14 +127,14 @@ def difference(found: Any, wanted: Any, path: str = "") -> str | None:
 
 def disagreement(spec: ModelSpec, record: Record) -> str | None:
     """Where the statement in a model file is not what the ledger gives; None where it is."""
-    return difference(spec.privacy, json.loads(canonical(Statement.of(record).to_dict())))
+    return difference(spec.privacy, json.loads(canonical(derived(spec, record).to_dict())))
 
 
 def _acknowledged(run: Path, spec: ModelSpec, record: Record | None, acknowledge: str | Iterable[str]) -> list[str]:
     """The short names of what is not covered, if the run may be released and all of them were acknowledged."""
     given = acknowledge.split(",") if isinstance(acknowledge, str) else list(acknowledge)
     names = {name.strip() for name in given if name.strip()}
-    statement = Statement.without_privacy() if record is None else Statement.of(record)
+    statement = derived(spec, record)
     if record is not None:
         _refuse_incomplete(run, spec, record, statement)
     uncovered = gaps(statement)

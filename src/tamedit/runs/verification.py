@@ -10,14 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tamedit
 from tamedit.errors import UserError
 from tamedit.privacy.entries import FILE_NAME as LEDGER
 from tamedit.privacy.entries import Record, read
 from tamedit.runs import signature
 from tamedit.runs.artifact import SPECIFICATION, WEIGHTS, ModelSpec
 from tamedit.runs.cards import MODEL_CARD, PRIVACY_CARD, TEMPLATES, privacy_card, rendered
-from tamedit.runs.release import FORMAT, MANIFEST, canonical, difference, digest, disagreement, statement_digest
+from tamedit.runs.release import (
+    FORMAT,
+    MANIFEST,
+    SOFTWARE,
+    canonical,
+    difference,
+    digest,
+    disagreement,
+    statement_digest,
+)
 
 FIELDS = ("version", "made", "acknowledged", "stated", "signed_by", "weights_sha256", "ledger_sha256")
 CARDS = (MODEL_CARD, PRIVACY_CARD, *(name for name in TEMPLATES if name != MODEL_CARD))
@@ -51,7 +59,7 @@ def verify(folder: Path, public_key: Path | None = None) -> Verified:
         )
     elif public_key is None:
         notes.append("signed, but by whom was not checked; give `public_key`, the key that you know from elsewhere")
-    if manifest["version"] != tamedit.__version__:
+    if manifest["version"] != SOFTWARE:
         notes.append(f"made by tamedit {manifest['version']}: the numbers of the cards were checked, not their wording")
     try:
         spec = ModelSpec.model_validate_json((folder / SPECIFICATION).read_bytes())
@@ -60,7 +68,9 @@ def verify(folder: Path, public_key: Path | None = None) -> Verified:
     except UserError as error:
         return Verified((*problems, str(error).rstrip(".")), tuple(notes))
     except (ValueError, TypeError, KeyError, OSError) as error:
-        return Verified((*problems, f"a file cannot be read ({type(error).__name__})"), tuple(notes))
+        return Verified(
+            (*problems, f"{SPECIFICATION} or {PRIVACY_CARD} cannot be read ({type(error).__name__})"), tuple(notes)
+        )
     return Verified(tuple(problems), tuple(notes), spec.privacy if not problems else None)
 
 
@@ -108,12 +118,14 @@ def _contents(folder: Path, manifest: dict[str, Any], spec: ModelSpec, record: R
     for name, place in (("weights_sha256", WEIGHTS), ("ledger_sha256", LEDGER)):
         if manifest[name] is not None and (folder / place).is_file() and digest(folder / place) != manifest[name]:
             problems.append(f"{place} is not the one that the cards describe ({name})")
-    own = spec.model_dump().get("weights_sha256")
-    if own and own != digest(folder / WEIGHTS):
+    own = spec.model_dump()
+    if own.get("weights_sha256") not in (None, digest(folder / WEIGHTS)):
         problems.append(f"{WEIGHTS} is not the one that {SPECIFICATION} was written with")
+    if own.get("ledger_head") and f'"check":"{own["ledger_head"]}"'.encode() not in _last_line(folder / LEDGER):
+        problems.append(f"{LEDGER} does not end where it ended when {SPECIFICATION} was written")
     found = json.loads((folder / PRIVACY_CARD).read_bytes())
     wanted = json.loads(canonical(privacy_card(spec, record, {name: manifest[name] for name in FIELDS})))
-    same_words = manifest["version"] == tamedit.__version__
+    same_words = manifest["version"] == SOFTWARE
     if wrong := difference(*((found, wanted) if same_words else (_numbers(found), _numbers(wanted)))):
         problems.append(f"{PRIVACY_CARD} is not what ledger and model give: {wrong}")
     elif same_words:
@@ -123,6 +135,10 @@ def _contents(folder: Path, manifest: dict[str, Any], spec: ModelSpec, record: R
             if (folder / name).read_bytes() != text.encode()
         ]
     return problems
+
+
+def _last_line(path: Path) -> bytes:
+    return path.read_bytes().rstrip().rpartition(b"\n")[2]
 
 
 def _numbers(card: dict[str, Any]) -> dict[str, Any]:
