@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from support import Run
+from tamedit.data.scaling import Scaling
 from tamedit.data.simulate import simulate
 from tamedit.data.split import split_by_time
 from tamedit.errors import UserError
@@ -23,10 +24,13 @@ from tamedit.runs import release as room
 from tamedit.runs.artifact import ModelSpec
 from tamedit.runs.cards import short_name
 from tamedit.runs.config import Speed
+from tamedit.runs.layout import CLOCK_CHANGES
+from tamedit.runs.provenance import Measured, Start
 from tamedit.runs.recipe import make_config
 from tamedit.runs.release import canonical, digest, release
 from tamedit.runs.verification import verify
 from tamedit.tasks.model import Model
+from tamedit.training.private.gradients import LOGGED
 from tamedit.training.run import train
 
 NAME = '<script>alert("x")</script> & |kWh|'
@@ -173,6 +177,7 @@ def test_what_is_not_covered_must_be_named(own: Path, tmp_path: Path) -> None:
         "losses, gradient norms and clipping rates in the folder not-private",
         "days and weeks by the clock: so",
         "The moon",
+        "days and weeks by the clock: too",
     ]
     (run / "ledger.jsonl").unlink()
     with Ledger.open(run, segment.plan, segment.contributions, facts={"not_covered": gaps}) as ledger:
@@ -187,7 +192,7 @@ def test_what_is_not_covered_must_be_named(own: Path, tmp_path: Path) -> None:
     release(run, tmp_path / "out", acknowledge="clock, moon")
     assert verify(tmp_path / "out").problems == ()
     assert json.loads((tmp_path / "out" / "manifest.json").read_bytes())["acknowledged"] == ["clock", "moon"]
-    assert "days and weeks by the clock" in (tmp_path / "out" / "privacy-card.md").read_text()
+    assert "by the clock: so; days and weeks by the clock: too" in (tmp_path / "out" / "privacy-card.md").read_text()
     assert "not-private" not in (tmp_path / "out" / "privacy-card.md").read_text()
 
 
@@ -199,7 +204,16 @@ def test_a_large_epsilon_must_be_acknowledged(tmp_path: Path) -> None:
     assert "gives hardly any protection" in (tmp_path / "out" / "privacy-card.html").read_text()
 
 
-def test_short_names_of_new_sentences_can_be_written() -> None:
+def test_every_sentence_about_a_gap_has_its_short_name() -> None:
+    origin: Any = {"source": "etth1", "origin": "public"}
+    sentences = {
+        "logs": LOGGED,
+        "clock": CLOCK_CHANGES,
+        "beginning": Start(digest="", sizes={}, **origin).sentence,
+        "bounds": Measured(**origin).sentence,
+        "scaling": Scaling("nonprivate", (0.0,), (1.0,), (0.1,), (0.1,), "nonprivate").warning(),
+    }
+    assert {name: short_name(str(one)) for name, one in sentences.items()} == {name: name for name in sentences}
     assert short_name("the choice of the best of several private runs") == "choice-best-several-priv"
 
 
@@ -463,7 +477,7 @@ def test_a_signature_finds_who_renewed_everything(
     (tmp_path / "out" / "signature.json").write_text(json.dumps(text, indent=2) + "\n")
     assert "does not fit" in mistake("verify", tmp_path / "out", "--public-key", keys["own"][1])
     assert "not signed" in "; ".join(verify(_unsigned(own, tmp_path), keys["own"][1]).problems)
-    assert "cannot be read as PEM" in mistake("release", own, tmp_path / "x", "--key", own / "model.json")
+    assert "is no key in PEM" in mistake("release", own, tmp_path / "x", "--key", own / "model.json")
     assert "cannot be read" in mistake("release", own, tmp_path / "x", "--key", tmp_path / "absent.pem")
 
 

@@ -34,41 +34,6 @@ SHORT_NAMES = {  # how a sentence about something that is not covered begins, an
     "the data that the bounds were measured on": "bounds",
     "days and weeks by the clock": "clock",
 }
-TITLES = {  # of the registry's fields, for readers
-    "basic": "The model",
-    "name": "Name",
-    "description": "What it is",
-    "data_product_type": "Kind of product",
-    "intended_use": "Intended use",
-    "data_curator": "Curator of the data",
-    "data_product_region": "Region",
-    "data_product_sector": "Sector",
-    "publication_date": "Date of the release",
-    "dp_flavor": "Kind of guarantee",
-    "data_domain": "What the data is",
-    "input_metric": "What is compared",
-    "unprotected_quantities": "Treated as public, not protected",
-    "privacy_loss": "Privacy unit and parameters",
-    "privacy_unit": "Privacy unit",
-    "privacy_unit_description": "What one guarantee covers",
-    "privacy_parameters": "Parameters",
-    "privacy_parameters_description": "What they are",
-    "deployment_model": "Who is trusted with what",
-    "model_name": "Deployment model",
-    "model_name_description": "What that means",
-    "actors": "Who is trusted",
-    "release_type": "What is released",
-    "access_type": "Access",
-    "accounting": "Accounting",
-    "composition": "Composition: what adds up",
-    "post_processing": "Post-processing: what costs no more",
-    "implementation": "Implementation and security",
-    "software": "Software",
-    "pre_processing_eda_hyperparameter_tuning": "Preparation of the data, and choice of settings",
-    "mechanisms": "Mechanism",
-    "security": "Security",
-    "justification": "Reasons for these choices",
-}
 HARDLY_ANY = "hardly any"
 STAYS_BEHIND = ("logs",)  # not in a release, so nobody has to acknowledge it
 NO_PRIVACY, NO_PROTECTION = "without-privacy", "hardly-any-protection"
@@ -97,7 +62,10 @@ def gaps(statement: Statement) -> dict[str, str]:
     """All that a release of this model does not cover, by short name."""
     if not statement.private:
         return {NO_PRIVACY: str(statement).rstrip(".")}
-    found = {short_name(gap): gap.rstrip(".") for gap in statement.not_covered}
+    found: dict[str, str] = {}
+    for gap in statement.not_covered:
+        name = short_name(gap)
+        found[name] = "; ".join([*([found[name]] if name in found else []), gap.rstrip(".")])
     if protection(statement.to_dict()) == HARDLY_ANY:
         found[NO_PROTECTION] = "hardly anything: an ε or a δ this large promises nothing that matters"
     return {name: gap for name, gap in found.items() if name not in STAYS_BEHIND}
@@ -145,7 +113,7 @@ def rendered(card: dict[str, Any], spec: ModelSpec) -> dict[str, str]:
         lstrip_blocks=True,
     )
     environment.filters |= {"epsilon": formatting.epsilon, "significant": significant, "short": "{:g}".format}
-    environment.filters |= {"thousands": "{:,}".format, "cell": _cell, "titled": TITLES.__getitem__}
+    environment.filters |= {"thousands": "{:,}".format, "cell": _cell}
     given = {"card": card, "spec": spec, **card["deployment"], "hardly_any": HARDLY_ANY}
     given |= {"no_privacy": NO_PRIVACY, "parameters": parameter_count(spec.network)}
     return {name: environment.get_template(template).render(given) + "\n" for name, template in TEMPLATES.items()}

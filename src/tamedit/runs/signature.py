@@ -5,6 +5,7 @@ from elsewhere.
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +25,7 @@ def load_key(path: Path) -> "Ed25519PrivateKey":
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-    key = _loaded(lambda text: load_pem_private_key(text, None), path, "key", f"a private Ed25519 key; {MAKE_ONE}")
-    if not isinstance(key, Ed25519PrivateKey):
-        raise UserError(f"key={str(path)!r} is a key of another kind; {MAKE_ONE}.")
-    return key
+    return _loaded(path, "key", lambda text: load_pem_private_key(text, None), Ed25519PrivateKey, MAKE_ONE)
 
 
 def load_public_key(path: Path) -> "Ed25519PublicKey":
@@ -36,10 +34,7 @@ def load_public_key(path: Path) -> "Ed25519PublicKey":
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-    key = _loaded(load_pem_public_key, path, "public_key", f"a public Ed25519 key; {TAKE_PUBLIC}")
-    if not isinstance(key, Ed25519PublicKey):
-        raise UserError(f"public_key={str(path)!r} is a key of another kind; {TAKE_PUBLIC}.")
-    return key
+    return _loaded(path, "public_key", load_pem_public_key, Ed25519PublicKey, TAKE_PUBLIC)
 
 
 def fingerprint(key: "Ed25519PublicKey") -> str:
@@ -81,17 +76,16 @@ def complaint(folder: Path, claimed: str | None, public_key: Path | None) -> str
     return None
 
 
-def _loaded(load: Any, path: Path, argument: str, wanted: str) -> Any:
+def _loaded(path: Path, argument: str, load: Callable[[bytes], Any], kind: type[Any], remedy: str) -> Any:
     try:
-        return load(Path(path).read_bytes())
+        key = load(Path(path).read_bytes())
     except OSError as error:
-        raise UserError(
-            f"{argument}={str(path)!r} cannot be read ({error.strerror}); name a file with {wanted}."
-        ) from error
+        raise UserError(f"{argument}={str(path)!r} cannot be read ({error.strerror}); {remedy}.") from error
     except (ValueError, TypeError) as error:
-        raise UserError(
-            f"{argument}={str(path)!r} cannot be read as PEM without a password; name a file with {wanted}."
-        ) from error
+        raise UserError(f"{argument}={str(path)!r} is no key in PEM without a password; {remedy}.") from error
+    if not isinstance(key, kind):
+        raise UserError(f"{argument}={str(path)!r} is a key of another kind; {remedy}.")
+    return key
 
 
 def _needs_cryptography() -> None:
