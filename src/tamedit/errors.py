@@ -14,6 +14,10 @@ class UserError(Exception):
     """
 
 
+class Resumable(UserError):
+    """A run stopped at something outside of it, such as a full disk: it keeps its folder, and can be continued."""
+
+
 def first_complaint(error: Any) -> str:
     """pydantic's list of complaints as one sentence about the first."""
     first = error.errors()[0]

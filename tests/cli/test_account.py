@@ -46,7 +46,8 @@ def test_account_of_a_plan() -> None:
     changed = json.loads(run("account", *PLAN, "--neighbour", "replacement", "--json"))
     assert changed["epsilon"]["pld"] == pytest.approx(2.844, abs=0.005)
     assert "ε = 1.83 at δ = 1e-05 by PLD" in run("account", *PLAN)
-    assert "protects nobody" in run("account", *PLAN, "--contributions", "12")
+    assert "protection: moderate" in run("account", *PLAN)
+    assert "protection: hardly any" in run("account", *PLAN, "--contributions", "12")
 
 
 def test_account_of_a_run(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def other_weights(content: bytes) -> bytes:
 DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
     "weights cut short": ("model.safetensors", lambda content: content[: len(content) // 2], "damaged"),
     "weights empty": ("model.safetensors", lambda content: b"", "damaged"),
-    "other weights": ("model.safetensors", other_weights, "does not fit"),
+    "other weights": ("model.safetensors", other_weights, "not the file that model.json names"),
     "specification cut short": ("model.json", lambda content: content[:200], "damaged"),
     "specification not text": ("model.json", lambda content: b"\xff\xfe\x00\x80", "damaged"),
     "specification without a scaling": ("model.json", lambda content: without(content, "scaling", {"x": 1}), "damaged"),

@@ -216,9 +216,9 @@ def test_a_full_disk(
     def torn(*arguments: object, **options: object) -> None:
         raise SafetensorError("I/O error: No space left on device")
 
-    for place in ("tamedit.training.checkpoint.save_file", "tamedit.runs.artifact.save_file"):
+    for place, fails in (("tamedit.training.checkpoint.save_file", torn), ("pathlib.Path.write_bytes", no_space)):
         with monkeypatch.context() as patch:
-            patch.setattr(place, torn)
+            patch.setattr(place, fails)
             assert "No space left" in mistake(*begin, "--out", tmp_path / place)
         assert not list((tmp_path / place).glob("*model.safetensors"))
         assert not list((tmp_path / place).glob(".*"))

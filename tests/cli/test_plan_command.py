@@ -87,3 +87,9 @@ def test_a_window_as_the_unit_is_warned_of(run: Run) -> None:
     assert "warning: a window as the privacy unit protects little" in out
     _, out, _ = run("plan", "--units", 500, "--unit", "week")
     assert "warning" not in out
+
+
+def test_a_delta_that_is_large_for_so_many_units_is_warned_of_before_training(run: Run) -> None:
+    assert "warning: δ = 0.001 is large for 500 examples" in run("plan", "--units", 500, "--delta", 1e-3).out
+    assert "warning" not in run("plan", "--units", 500, "--delta", 1e-5).out
+    assert "δ = 0.001 is large" in json.loads(run("plan", "--units", 500, "--delta", 1e-3, "--json").out)["warning"]

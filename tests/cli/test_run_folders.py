@@ -36,8 +36,9 @@ def test_a_run_that_has_spent_is_kept(run: Run, tmp_path: Path, monkeypatch: pyt
     from tamedit.errors import UserError
     from tamedit.training import loop
 
-    def full(*_: object, **__: object) -> None:
-        raise UserError("no space")
+    def full(trainer: loop.Trainer) -> None:
+        if trainer.step:
+            raise UserError("no space")
 
     monkeypatch.setattr(loop.Trainer, "save", full)
     file, out = csv(tmp_path / "meter.csv", meter(900)), tmp_path / "run"

@@ -158,11 +158,11 @@ def test_plan_must_cover_the_layout(tmp_path: Path) -> None:
 
 def test_a_charge_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path, plan(), UNITS)
-    os.close(ledger._handle)
+    os.close(ledger.own._handle)
     with pytest.raises(UserError, match="Cannot write"):
         ledger.take()
     assert ledger.record.steps == 0
-    ledger._handle = -1
+    ledger.own._handle = -1
 
 
 def test_budget_is_a_wall(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ from tamedit.privacy.ledger import Ledger
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.units import Contribution
 folder = Path(sys.argv[1])
-plan = PrivacyPlan(**{plan})
+plan = PrivacyPlan(**({plan} | {{"steps": 10**6}}))
 applied = os.open(folder / "applied", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 with Ledger.open(folder, plan, {{"week": Contribution(1, "removal", "")}}, reserve=3) as ledger:
     print("ready", flush=True)

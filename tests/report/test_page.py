@@ -195,8 +195,10 @@ def test_a_guarantee_that_means_nothing_is_called_so(private: Findings, no_figur
     def page(**changed: object) -> Page:
         return Page(html(replace(private, privacy=private.privacy | changed)))
 
-    assert "promises nothing" in page(epsilon=private.privacy["epsilon"] | {"headline": 60.0}).sections["privacy"]
-    assert "δ this large" in page(protects=False).sections["privacy"]
+    assert (
+        "promises hardly anything" in page(epsilon=private.privacy["epsilon"] | {"headline": 60.0}).sections["privacy"]
+    )
+    assert "δ this large" in page(protection="hardly any").sections["privacy"]
     tested = page(test_only=True)
     assert "can be computed from its seed" in tested.sections["privacy"]
     assert "a test run with a known seed" in tested.words

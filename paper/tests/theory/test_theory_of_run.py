@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from scipy import stats
 
 from tamedit.data.calendar import network_covariates
@@ -16,7 +16,7 @@ from tamedit.data.simulate import simulate
 from tamedit.data.split import Split, split_by_time
 from tamedit.diffusion.loss import denoising_loss
 from tamedit.errors import UserError
-from tamedit.runs.artifact import load_model
+from tamedit.runs.artifact import load_model, save_model
 from tamedit.runs.config import RunConfig
 from tamedit.runs.recipe import make_config
 from tamedit.training.run import train
@@ -153,6 +153,6 @@ def test_weights_that_are_not_finite_are_refused(trained: Run, tmp_path: Path) -
     shutil.copytree(trained[0], tmp_path / "run")
     weights = load_file(tmp_path / "run" / "model.safetensors")
     weights["output.bias"] = torch.full_like(weights["output.bias"], torch.nan)
-    save_file(weights, tmp_path / "run" / "model.safetensors")
+    save_model(tmp_path / "run", load_model(tmp_path / "run")[1], weights)
     with pytest.raises(UserError, match="not finite"):
         analyse_run(tmp_path / "run")

@@ -1,4 +1,4 @@
-"""`tamedit account`: the ε of a plan, or of a run's ledger for every unit side by side."""
+"""`tamedit account`: the ε of a plan, of a run for every unit side by side, or of all runs on a data set."""
 
 import json
 from pathlib import Path
@@ -6,14 +6,24 @@ from typing import Annotated, Any
 
 import typer
 
+from tamedit.cli.flags import in_flags
 from tamedit.errors import UserError
 from tamedit.formatting import epsilon as shown
 from tamedit.formatting import print_table
 from tamedit.privacy.units import Neighbour
 
+LEDGER = (
+    "ledger.jsonl"  # of a run; the name is repeated here because privacy.entries is imported only when it is needed
+)
+
 
 def account(
-    run: Annotated[Path | None, typer.Argument(help="Folder of a private run; its ledger is read.")] = None,
+    run: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Folder of a private run, whose files are compared; or the ledger of a data set, which lists its runs."
+        ),
+    ] = None,
     sampling_rate: Annotated[
         float | None, typer.Option(help="q, the probability that an example is in a batch.")
     ] = None,
@@ -28,7 +38,7 @@ def account(
 ) -> None:
     """Show what was spent: ε by privacy loss distributions (PLD), and by RDP.
 
-    Give a run's folder, or --sampling-rate, --noise-multiplier and --steps.
+    Give a run's folder, a ledger, or --sampling-rate, --noise-multiplier and --steps.
     """
     given = (sampling_rate, noise_multiplier, steps, contributions, neighbour)
     if run is not None:
@@ -36,7 +46,8 @@ def account(
             raise UserError(
                 "Give either a run's folder or the numbers of a plan: the ledger contains a run's own numbers."
             )
-        result = of_run(run, delta)
+        shared = run.is_file() and run.name != LEDGER
+        result = of_data_set(run, delta) if shared else of_run(run.parent if run.is_file() else run, delta)
     else:
         if sampling_rate is None or noise_multiplier is None or steps is None:
             raise UserError("Give a run's folder, or all of --sampling-rate, --noise-multiplier and --steps.")
@@ -51,7 +62,11 @@ def account(
     if as_json:
         typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
     elif run is not None:
-        _print_run(run, result)
+        if "runs" in result:
+            _print_runs(run, result)
+        else:
+            typer.echo(in_flags(result["statement"]))
+        _print_units(run, result)
     else:
         _print_plan(result)
 
@@ -78,14 +93,33 @@ def of_plan(
 
 
 def of_run(run: Path, delta: float | None) -> dict[str, Any]:
-    """The statement of a run's ledger, and under "units" the same training for every unit."""
-    from tamedit.privacy.entries import read
+    """The statement of a run's ledger, and under "units" the same training for every unit; or what in the folder disagrees."""
     from tamedit.privacy.statement import side_by_side
+    from tamedit.runs.agreement import check_agreement
 
-    record = read(run)
-    units = side_by_side(record, delta)
+    record, everything = check_agreement(run)
+    units = side_by_side(record, delta, everything)
     own = units[record.segments[-1].plan.unit]
     return {**own, "units": units}
+
+
+def of_data_set(ledger: Path, delta: float | None) -> dict[str, Any]:
+    """Every run in the ledger of a data set with what it spent, and under "units" what all of them spent together."""
+    from tamedit.privacy.entries import read
+    from tamedit.privacy.statement import Statement, side_by_side
+
+    if ledger.suffix != ".jsonl" and (ledger.parent / LEDGER).is_file():
+        raise UserError(f"{ledger} is no ledger but a file of the run beside it; name its folder, {ledger.parent}.")
+    record = read(ledger)
+    units = side_by_side(record, delta, record)
+    runs = []
+    for number, one in record.runs.items():
+        last, said = one.segments[-1], Statement.of(one, delta=delta).to_dict()
+        kept = {
+            key: said[key] for key in ("unit", "epsilon", "delta", "protection", "steps", "contributions", "neighbour")
+        }
+        runs.append({"run": number, "folder": last.folder, "data": last.data, **kept})
+    return {"ledger": str(ledger), "runs": runs, "units": units}
 
 
 def check_numbers(sampling_rate: float, steps: int, contributions: int, neighbour: str) -> Neighbour:
@@ -106,7 +140,7 @@ def check_numbers(sampling_rate: float, steps: int, contributions: int, neighbou
 
 
 def _print_plan(result: dict[str, Any]) -> None:
-    from tamedit.privacy.statement import PROTECTS_NOBODY
+    from tamedit.privacy.grades import grade
 
     headline = result["epsilon"]["headline"]
     typer.echo(
@@ -117,19 +151,33 @@ def _print_plan(result: dict[str, Any]) -> None:
         typer.echo(f"ε = {shown(result['epsilon']['rdp'])} by RDP")
     for name, note in result["notes"].items():
         typer.echo(f"no {name.upper()}: {note}")
-    if headline is None or headline > PROTECTS_NOBODY:
-        typer.echo(f"An ε of {shown(headline)} protects nobody.")
+    typer.echo(f"protection: {grade(headline)}")
 
 
-def _print_run(run: Path, result: dict[str, Any]) -> None:
-    typer.echo(result["statement"])
+def _print_runs(ledger: Path, result: dict[str, Any]) -> None:
+    rows = [
+        (
+            one["folder"],
+            one["unit"],
+            one["steps"],
+            shown(one["epsilon"]["headline"]),
+            f"{one['delta']:g}",
+            one["protection"],
+        )
+        for one in result["runs"]
+    ]
+    heads = ("run", "unit", "steps", "ε alone", "δ", "protection")
+    print_table(f"Private runs in {ledger}", heads, rows, words=(0, 1, 5))
+
+
+def _print_units(run: Path, result: dict[str, Any]) -> None:
     rows: list[list[Any]] = []
     for unit, row in result["units"].items():
         if row["epsilon"] is None:
             rows.append([unit, None, None, None, None, row["reason"]])
         else:
-            pld, rdp = row["epsilon"]["headline"], row["epsilon"]["rdp"]
-            beside = None if rdp is None else shown(rdp)
-            rows.append([unit, row["contributions"], row["neighbour"], shown(pld), beside, row["reason"]])
-    heads = ("unit", "examples", "neighbour", "ε (PLD)", "ε (RDP)", "why")
-    print_table(f"What {run} spent, for every privacy unit", heads, rows, words=(0, 2, 5))
+            spent = shown(row["epsilon"]["headline"])
+            rows.append([unit, row["contributions"], row["neighbour"], spent, row["protection"], row["reason"]])
+    heads = ("unit", "examples", "neighbour", "ε (PLD)", "protection", "why")
+    title = f"What {run} spent{' together' * ('runs' in result)}, for every privacy unit"
+    print_table(title, heads, rows, words=(0, 2, 4, 5))

@@ -25,8 +25,10 @@ from tamedit.evaluation.evaluate import evaluate
 from tamedit.figures.plots import Band, bands, joined
 from tamedit.files import write_text, write_with
 from tamedit.privacy.entries import FILE_NAME as LEDGER
+from tamedit.privacy.ledger import OF_DATA
 from tamedit.runs.artifact import SPECIFICATION, WEIGHTS
 from tamedit.runs.folder import CHECKPOINT, NOT_PRIVATE, READING, RUN
+from tamedit.runs.privacy_page import PRIVACY
 from tamedit.runs.request import TrainRequest
 from tamedit.tasks.model import Model
 from tamedit.training.requested import prepare
@@ -38,7 +40,7 @@ EPSILON, DELTA, UNIT = 8.0, 1e-5, "week"
 AVERAGE_HOME = 0.35  # kWh per hour, level and spread: 3.1 MWh per year, a national average and no secret
 DAY, WEEK = 24, 168
 RESULTS = ("gap_fills.png", "forecasts.png", "homes.csv", "filled.csv", "forecast.csv", "evaluation.json")
-FILES = {*RESULTS, RUN, READING, CHECKPOINT, WEIGHTS, SPECIFICATION, LEDGER, NOT_PRIVATE}
+FILES = {*RESULTS, RUN, READING, CHECKPOINT, WEIGHTS, SPECIFICATION, LEDGER, f"homes{OF_DATA}", PRIVACY, NOT_PRIVATE}
 
 
 def _clear(out: Path) -> None:
@@ -104,7 +106,7 @@ def run_demo(out: Path, scale: str, seed: int, non_negative: bool = True) -> lis
     write_text(out / "evaluation.json", json.dumps(scores.to_dict(), indent=2, allow_nan=False) + "\n")
     show(scores)
     typer.echo(model.privacy)
-    return [out / name for name in (*RESULTS, WEIGHTS, SPECIFICATION, LEDGER)]
+    return [out / name for name in (*RESULTS, WEIGHTS, SPECIFICATION, LEDGER, PRIVACY)]
 
 
 def with_gaps(series: Series) -> tuple[Series, np.ndarray]:

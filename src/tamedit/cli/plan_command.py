@@ -102,5 +102,7 @@ def show(found: "Proposal", unit: str, command: str) -> None:
     print_table(title, ("what", "proposal", "why"), rows, words=(0, 2))
     if "unit" in found.reasons:
         typer.echo(f"warning: {found.reasons['unit']}; day, week or series protect more.")
+    if found.warning is not None:
+        typer.echo(f"warning: {found.warning}")
     typer.echo(f"about {found.minutes:.0f} minutes; every number may be overridden.")
     typer.echo(f"next: {command}")

@@ -1,7 +1,8 @@
 """Reading a ledger: its lines, checked, become segments and charges, and from those follows ε.
 
 The lines are described in ledger.py. A line that is not JSON is accepted in one place only, at the end or before a "repair"
-line: there it is what a crash left of a write. Any other damage is an error, never a smaller ε.
+line: there it is what a crash left of a write. Any other damage is an error, never a smaller ε. So is a charge for training that
+its plan does not know: another rate, another noise, or more steps than planned.
 """
 
 import json
@@ -15,11 +16,12 @@ from typing import Any
 from tamedit.errors import UserError
 from tamedit.files import unreadable
 from tamedit.privacy.accountant import Epsilon, Mechanism, epsilon
-from tamedit.privacy.plan import PrivacyPlan
+from tamedit.privacy.plan import PrivacyPlan, digest
 from tamedit.privacy.units import Contribution
 
 FILE_NAME = "ledger.jsonl"
 TRAINING = "training"
+REPAIRED = "repaired"  # steps that a line paid for which a crash left incomplete
 _LEGIBLE = re.compile(rb'^\{"type":"charge","count":(\d+),"rate":([-+.e\d]+),"noise":([-+.e\d]+),')
 
 
@@ -33,7 +35,25 @@ class Segment:
     data: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
     reserve: int = 1
+    run: str = ""  # the run's own number; several runs share the ledger of a data set
+    folder: str = ""  # where that run lies, in the ledger of a data set
     charges: list[tuple[Mechanism, str]] = field(default_factory=list)
+
+    def check(self, paid: Mechanism, what: str, path: Path) -> None:
+        """Raise one sentence if a charge for training is not one of this segment's plan."""
+        if what != TRAINING:
+            return
+        plan, steps = self.plan, paid.count + sum(m.count for m, reason in self.charges if reason == TRAINING)
+        for name, charged, planned in (
+            ("a sampling rate of", paid.sampling_rate, plan.sampling_rate),
+            ("a noise multiplier of", paid.noise_multiplier, plan.noise_multiplier),
+            ("training steps:", max(steps, plan.steps), plan.steps),
+        ):
+            if charged != planned:
+                raise UserError(
+                    f"The ledger {path} charges {name} {charged:.12g}, but the plan that it names has {planned:.12g}, so the two "
+                    "do not belong together; restore it from a copy."
+                )
 
 
 @dataclass(frozen=True)
@@ -43,9 +63,18 @@ class Record:
     segments: list[Segment]
 
     @property
+    def runs(self) -> dict[str, "Record"]:
+        """The record of each run by its number, in the order in which they began."""
+        found: dict[str, Record] = {}
+        for segment in self.segments:
+            found.setdefault(segment.run, Record([])).segments.append(segment)
+        return found
+
+    @property
     def steps(self) -> int:
         """Training steps paid for, in all segments."""
-        return sum(m.count for segment in self.segments for m, what in segment.charges if what == TRAINING)
+        paid = (TRAINING, REPAIRED)
+        return sum(m.count for segment in self.segments for m, what in segment.charges if what in paid)
 
     @property
     def mechanisms(self) -> list[Mechanism]:
@@ -76,6 +105,13 @@ class Record:
         return epsilon(self.mechanisms, delta, bound.k, bound.neighbour, with_rdp=with_rdp)
 
 
+def lacking(record: Record, other: Record) -> list[Mechanism]:
+    """What the other record has paid for and this one has not."""
+    paid = {(m.sampling_rate, m.noise_multiplier): m.count for m in record.mechanisms}
+    rest = ((m, m.count - paid.get((m.sampling_rate, m.noise_multiplier), 0)) for m in other.mechanisms)
+    return [Mechanism(m.sampling_rate, m.noise_multiplier, count) for m, count in rest if count > 0]
+
+
 def merged(mechanisms: Iterable[Mechanism]) -> list[Mechanism]:
     """Equal mechanisms added up."""
     counts: dict[tuple[float, float], int] = {}
@@ -85,8 +121,17 @@ def merged(mechanisms: Iterable[Mechanism]) -> list[Mechanism]:
     return [Mechanism(rate, noise, count) for (rate, noise), count in counts.items()]
 
 
-def read(folder: Path) -> Record:
-    """The ledger of a run's folder (or the file itself). An incomplete last line counts as paid."""
+def so_far(path: Path | None) -> Record:
+    """What a ledger says, if it is there and says anything yet."""
+    return Record([]) if path is None or not path.is_file() else read(path, empty=True)
+
+
+def read(folder: Path, head: str | None = None, *, empty: bool = False) -> Record:
+    """The ledger of a run's folder (or the file itself). An incomplete last line counts as paid.
+
+    With `head`, the ledger as it was when its last line had that hash. One without any segment is an error unless it may be
+    `empty`.
+    """
     path = Path(folder) / FILE_NAME if Path(folder).is_dir() else Path(folder)
     try:
         content = path.read_bytes()
@@ -94,18 +139,32 @@ def read(folder: Path) -> Record:
         raise unreadable(path, error) from error
     except OSError as error:
         raise UserError(f"No ledger at {path}: name the folder of a private run.") from error
-    record, _, torn = parse(content, path)
-    if not record.segments:
+    if head is not None:
+        before, found, after = content.partition(f'"check":"{head}"'.encode())
+        if not found:
+            raise UserError(
+                f"The ledger {path} has lost lines, or belongs to another run: the last line that the model names ({head}) is "
+                "not in it; restore it from a copy."
+            )
+        content = before + found + after.partition(b"\n")[0]
+    record = Record([])
+    _, torn = parse(content, path, record)
+    if not record.segments and not empty and content.strip().count(b"\n"):
+        raise UserError(f"{path} is no ledger; name the folder of a private run, or the ledger of a data set.")
+    if not record.segments and not empty:
         raise UserError(f"The ledger {path} is empty: nothing was trained there.")
-    if torn is not None:
-        record.segments[-1].charges.append((torn_charge(torn, record), TRAINING))
+    if torn is not None and record.segments:
+        record.segments[-1].charges.append((torn_charge(torn, record), REPAIRED))
     return record
 
 
-def parse(content: bytes, path: Path) -> tuple[Record, str, bytes | None]:
-    """The record, the hash of its last line, and the incomplete line at its end, if there is one."""
-    record, last, torn = Record([]), "", None
-    for number, raw in enumerate(content.split(b"\n"), start=1):
+def parse(content: bytes, path: Path, record: Record, last: str = "", first: int = 1) -> tuple[str, bytes | None]:
+    """Adds lines to a record; gives the hash of the last one, and the incomplete line at the end, if there is one.
+
+    `last` is the hash of the line before, `first` the number of the first line.
+    """
+    torn = None
+    for number, raw in enumerate(content.split(b"\n"), start=first):
         if not raw:
             continue
         try:
@@ -113,15 +172,18 @@ def parse(content: bytes, path: Path) -> tuple[Record, str, bytes | None]:
         except ValueError:
             torn = torn or raw  # an incomplete repair may follow the incomplete line that it should repair
             continue
-        honest = isinstance(line, dict) and line.get("check") == chained(last, line)
-        if not honest or (torn is not None and line["type"] != "repair"):
+        if not isinstance(line, dict) or "check" not in line:
+            raise UserError(
+                f"{path} is no ledger: line {number} is none of a ledger's lines; name the folder of a private run."
+            )
+        if line["check"] != chained(last, line) or (torn is not None and line["type"] != "repair"):
             raise UserError(
                 f"The ledger {path} was changed at or before line {number}: restore it from a copy, since without it nothing can "
-                "be said about what was spent in this folder."
+                "be said about what was spent."
             )
         torn, last = None, line["check"]
-        _include(line, record)
-    return record, last, torn
+        include(line, record, path)
+    return last, torn
 
 
 def chained(previous: str, line: Mapping[str, Any]) -> str:
@@ -141,10 +203,27 @@ def torn_charge(torn: bytes, record: Record) -> Mechanism:
     return Mechanism(segment.plan.sampling_rate, segment.plan.noise_multiplier, int(count))
 
 
-def _include(line: dict[str, Any], record: Record) -> None:
+def include(line: dict[str, Any], record: Record, path: Path) -> None:
+    """Adds one honest line to a record."""
     if line["type"] == "segment":
+        if line["fingerprint"] != digest(line["plan"]):
+            raise UserError(
+                f"The ledger {path} names the plan {line['fingerprint']}, but contains another; restore it from a copy."
+            )
         units = {unit: Contribution(**one) for unit, one in line["units"].items()}
-        plan = PrivacyPlan(**line["plan"])
-        record.segments.append(Segment(plan, units, line["refused"], line["data"], line["facts"], line["reserve"]))
-    elif record.segments:
-        record.segments[-1].charges.append((Mechanism(line["rate"], line["noise"], line["count"]), line["what"]))
+        own = (
+            line["refused"],
+            line["data"],
+            line["facts"],
+            line["reserve"],
+            line.get("run", ""),
+            line.get("folder", ""),
+        )
+        record.segments.append(Segment(PrivacyPlan(**line["plan"]), units, *own))
+        return
+    mine = [segment for segment in record.segments if segment.run == line.get("run", segment.run)]
+    if mine:
+        paid = Mechanism(line["rate"], line["noise"], line["count"])
+        what = line["what"] if line["type"] == "charge" else REPAIRED  # which may be more than was planned
+        mine[-1].check(paid, what, path)
+        mine[-1].charges.append((paid, what))

@@ -12,36 +12,47 @@ after a power cut or `kill -9`,
               It is charged anyway, in case the disk reported less than it wrote.
 
 Every line carries a hash of itself and of the line before, so that an edit shows. ε is never stored; entries.py derives it.
+
+A run has a ledger of its own, which says what the run spent. A data set has one, too, in which the lines of all private runs on
+it stand one after the other, each with the run's number. The budget is that of the data set. A charge is written to the data
+set's ledger first, then to the run's, then the step happens: what a run has spent is never missing in the data set's ledger.
 """
 
-import json
-import os
+import secrets
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
 
 from tamedit.errors import UserError
 from tamedit.privacy.accountant import Mechanism, epsilon
-from tamedit.privacy.entries import FILE_NAME, TRAINING, Record, Segment, chained, merged, parse, torn_charge
+from tamedit.privacy.chain import Chain
+from tamedit.privacy.entries import FILE_NAME, TRAINING, Record, lacking, merged
 from tamedit.privacy.plan import PrivacyPlan
-from tamedit.privacy.units import Contribution, Neighbour
+from tamedit.privacy.units import Contribution
+
+CARRIED_OVER = "carried over"  # charges of a run that its data set's ledger did not have yet
+OF_DATA = ".privacy-ledger.jsonl"  # behind the name of a data set
+
+
+class BudgetEnded(UserError):
+    """Other runs have spent the rest of the data set's budget in the meantime."""
 
 
 class Ledger:
     """A ledger opened for writing, by one process at a time: a lock on the file is held until `close`.
 
     Attributes:
-        record: everything in the file so far.
         prepaid: steps that are paid for and not yet taken.
     """
 
-    def __init__(self, path: Path, handle: int, record: Record, last: str) -> None:
-        self.path = path
-        self.record = record
-        self.prepaid = 0
-        self._handle = handle
-        self._last = last
+    def __init__(self, own: Chain, shared: Path | None, limit: float | None) -> None:
+        self.own, self.shared_path, self.limit = own, shared, limit
+        self.shared: Chain | None = None  # not before it exists, or something is charged
+        self.run, self.prepaid = "", 0
+        self._opening: dict[str, Any] | None = (
+            None  # this run's first line in the data set's ledger, until it is written
+        )
 
     @classmethod
     def open(
@@ -54,36 +65,60 @@ class Ledger:
         data: str = "",
         facts: Mapping[str, Any] | None = None,
         reserve: int = 8,
+        shared: Path | None = None,
+        limit: float | None = None,
     ) -> Self:
         """Open (or create) the ledger of a folder and begin a segment.
 
         `contributions` and `refused` come from `privacy.units.contributions`; `data` is a fingerprint of the data set; `facts`
-        are what a statement must mention; `reserve` is the largest number of steps that is paid ahead.
+        are what a statement must mention; `reserve` is the largest number of steps that is paid ahead. `shared` is the ledger of
+        the data set, and `limit` its budget. A test is not charged there, because no guarantee is given for it.
         """
         _agree(plan, contributions)
-        path = Path(folder) / FILE_NAME
+        own = Chain(Path(folder) / FILE_NAME)
+        ledger = cls(own, None if plan.test_only else shared, limit)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise UserError(f"Cannot write {path}: {error.strerror}; choose a folder that you may write to.") from error
-        try:
-            _lock(handle, path)
-            content = _content(handle)
-            record, last, torn = parse(content, path)
-            ledger = cls(path, handle, record, last)
-            if content and not content.endswith(b"\n"):
-                ledger._write(b"\n")
-            if torn is not None:
-                ledger._mend(torn)
-            ledger._begin(
-                Segment(plan, dict(contributions), dict(refused or {}), data, dict(facts or {}), max(1, reserve))
-            )
-            _flush_folder(path.parent)
+            own.hold()
+            own.catch_up()
+            earlier = [segment.run for segment in own.record.segments if segment.run]
+            ledger.run = earlier[-1] if earlier else secrets.token_hex(8)
+            line: dict[str, Any] = {
+                "plan": plan.model_dump(mode="json"),
+                "fingerprint": plan.fingerprint,
+                "units": {unit: asdict(one) for unit, one in contributions.items()},
+                "refused": dict(refused or {}),
+                "data": data,
+                "facts": dict(facts or {}),
+                "reserve": max(1, reserve),
+                "run": ledger.run,
+            }
+            ledger._opening = line | {"folder": str(folder)}
+            if ledger.shared_path is not None and ledger.shared_path.exists():
+                ledger._look()
+            own.append("segment", **line)
+            own.flush_folder()
         except BaseException:
-            os.close(handle)
+            ledger.close()
             raise
         return ledger
+
+    @property
+    def path(self) -> Path:
+        return self.own.path
+
+    @property
+    def record(self) -> Record:
+        """What this run has spent."""
+        return self.own.record
+
+    @property
+    def everything(self) -> Record:
+        """What all runs on the data set have spent, as far as this process knows."""
+        if self.shared is None:
+            return self.record
+        missing = [(m, CARRIED_OVER) for m in self._missing(self.shared)]
+        here = [replace(segment, charges=missing) for segment in self.record.segments[-1:]]
+        return Record([*self.shared.record.segments, *here]) if missing else self.shared.record
 
     def take(self, left: int | None = None) -> None:
         """Pay for one training step; when this returns, the step may be applied.
@@ -93,23 +128,23 @@ class Ledger:
         segment = self.record.segments[-1]
         if self.prepaid == 0:
             block = segment.reserve if left is None else max(1, min(segment.reserve, left))
-            self.charge(segment.plan.mechanism, TRAINING, block)
-            self.prepaid = block
+            self.prepaid = self._pay(segment.plan.mechanism, TRAINING, block)
+            if self.prepaid == 0:
+                raise BudgetEnded(self._ended)
         self.prepaid -= 1
 
     def charge(self, mechanism: Mechanism, what: str, count: int = 1) -> None:
         """Write a charge for `count` releases to the disk. When this returns, and not before, they may happen."""
         if count < 1:
             raise ValueError(f"a charge pays for at least one release, not {count}")
-        paid = Mechanism(mechanism.sampling_rate, mechanism.noise_multiplier, count)
-        self._append("charge", count=count, rate=paid.sampling_rate, noise=paid.noise_multiplier, what=what)
-        self.record.segments[-1].charges.append((paid, what))
+        if self._pay(mechanism, what, count, whole=True) == 0:
+            raise BudgetEnded(self._ended)
 
     def close(self) -> None:
         """Release the lock. Steps that are paid for but not taken stay paid."""
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
+        self.own.close()
+        if self.shared is not None:
+            self.shared.close()
 
     def __enter__(self) -> Self:
         return self
@@ -117,62 +152,75 @@ class Ledger:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _begin(self, segment: Segment) -> None:
-        self._append(
-            "segment",
-            plan=segment.plan.model_dump(mode="json"),
-            fingerprint=segment.plan.fingerprint,
-            units={unit: asdict(one) for unit, one in segment.contributions.items()},
-            refused=segment.refused,
-            data=segment.data,
-            facts=segment.facts,
-            reserve=segment.reserve,
+    @property
+    def _ended(self) -> str:
+        return (
+            f"Other runs on the same data have spent the rest of ε = {self.limit:g} ({self.shared_path} lists them); allow a "
+            "larger `epsilon`, which is that of all runs together."
         )
-        self.record.segments.append(segment)
 
-    def _mend(self, torn: bytes) -> None:
-        paid = torn_charge(torn, self.record) if self.record.segments else Mechanism(0.0, 0.0, 0)
-        self._append("repair", count=paid.count, rate=paid.sampling_rate, noise=paid.noise_multiplier, what=TRAINING)
-        if self.record.segments:
-            self.record.segments[-1].charges.append((paid, TRAINING))
+    def _look(self) -> Chain:
+        """Open the ledger of the data set and read it."""
+        if self.shared is None:
+            assert self.shared_path is not None
+            self.shared = Chain(self.shared_path, "name a place for the data set's ledger with `ledger`")
+            with self.shared.locked():
+                pass
+        return self.shared
 
-    def _append(self, kind: str, **content: Any) -> None:
-        line = {"type": kind, **content}
-        line["check"] = chained(self._last, line)
-        self._write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
-        self._last = line["check"]
+    def _begin(self, shared: Chain) -> None:
+        """Begin a segment in the locked ledger of the data set, and bring there what this run has paid elsewhere."""
+        if self._opening is None:
+            return
+        missing = self._missing(shared)
+        shared.append("segment", **self._opening)
+        for m in missing:
+            self._write(shared, m, CARRIED_OVER, m.count)
+        shared.flush_folder()
+        self._opening = None
 
-    def _write(self, content: bytes) -> None:
-        """Write all bytes at once where the system allows it, then flush them to disk."""
-        try:
-            while content:
-                content = content[os.write(self._handle, content) :]
-            os.fsync(self._handle)
-        except OSError as error:
-            raise UserError(
-                f"Cannot write {self.path}: {error.strerror}; free some space, then resume the run."
-            ) from error
+    def _missing(self, shared: Chain) -> list[Mechanism]:
+        """What this run has paid and the ledger of its data set does not have."""
+        return lacking(shared.record.runs.get(self.run, Record([])), self.record)
+
+    def _pay(self, mechanism: Mechanism, what: str, count: int, whole: bool = False) -> int:
+        """Charge both ledgers, and say for how many releases: fewer if other runs have spent what was left, or (`whole`) none."""
+        segment = self.record.segments[-1]
+        segment.check(Mechanism(mechanism.sampling_rate, mechanism.noise_multiplier, count), what, self.path)
+        if self.shared_path is not None:
+            shared = self._look()
+            with shared.locked() as news:
+                if news and self.limit is not None:
+                    fits = affordable(self.everything, mechanism, segment.plan, self.limit, count)
+                    count = fits if fits == count or not whole else 0
+                if count:
+                    self._begin(shared)
+                    self._write(shared, mechanism, what, count)
+        if count:
+            self._write(self.own, mechanism, what, count)
+        return count
+
+    def _write(self, chain: Chain, mechanism: Mechanism, what: str, count: int) -> None:
+        rate, noise = mechanism.sampling_rate, mechanism.noise_multiplier
+        chain.append("charge", count=count, rate=rate, noise=noise, what=what, run=self.run)
 
 
 def affordable_steps(record: Record, plan: PrivacyPlan, epsilon_limit: float, most: int | None = None) -> int:
-    """How many further steps of `plan` stay within ε at the plan's δ, at most `most` (the planned steps by default).
+    """How many further steps of `plan` stay within ε at the plan's δ, at most `most` (the planned steps by default)."""
+    return affordable(record, plan.mechanism, plan, epsilon_limit, plan.steps if most is None else most)
 
-    ε grows with the number of steps, so bisection finds the answer; the loss distribution of one step is built once.
+
+def affordable(record: Record, mechanism: Mechanism, plan: PrivacyPlan, limit: float, most: int) -> int:
+    """How many further releases of a mechanism stay within ε = `limit` for the plan's unit and δ, at most `most`.
+
+    ε grows with their number, so bisection finds the answer; the loss distribution of one release is built once.
     """
-    k, kind = plan.contributions, plan.neighbour
-    if record.segments:
-        earlier = record.contribution(plan.unit)
-        k = max(k, earlier.k)
-        kind = "replacement" if "replacement" in (kind, earlier.neighbour) else "removal"
-    return _affordable(tuple(record.mechanisms), plan, epsilon_limit, plan.steps if most is None else most, k, kind)
+    touched = together(record, plan.unit, Contribution(plan.contributions, plan.neighbour, ""))
+    spent = record.mechanisms
 
-
-def _affordable(
-    spent: tuple[Mechanism, ...], plan: PrivacyPlan, limit: float, most: int, k: int, kind: Neighbour
-) -> int:
-    def fits(steps: int) -> bool:
-        work = merged([*spent, Mechanism(plan.sampling_rate, plan.noise_multiplier, steps)])
-        return epsilon(work, plan.delta, k, kind, with_rdp=False).value <= limit
+    def fits(count: int) -> bool:
+        work = merged([*spent, Mechanism(mechanism.sampling_rate, mechanism.noise_multiplier, count)])
+        return epsilon(work, plan.delta, touched.k, touched.neighbour, with_rdp=False).value <= limit
 
     if most <= 0 or fits(most):
         return max(0, most)
@@ -181,6 +229,15 @@ def _affordable(
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low
+
+
+def together(record: Record, unit: str, own: Contribution) -> Contribution:
+    """What a unit touches in all runs, and in one more: the largest k, and replacement if any run has it. Both err safely."""
+    if not record.segments:
+        return own
+    earlier = record.contribution(unit)
+    kinds = (own.neighbour, earlier.neighbour)
+    return Contribution(max(own.k, earlier.k), "replacement" if "replacement" in kinds else "removal", own.reason)
 
 
 def _agree(plan: PrivacyPlan, contributions: Mapping[str, Contribution]) -> None:
@@ -192,32 +249,3 @@ def _agree(plan: PrivacyPlan, contributions: Mapping[str, Contribution]) -> None
             f"The plan counts {plan.contributions} example(s) per {plan.unit} by {plan.neighbour}, but the layout has {own.k} by "
             f"{own.neighbour}: take both from privacy.units.contribution."
         )
-
-
-def _content(handle: int) -> bytes:
-    """The whole file, through the locked handle."""
-    parts, at = [], 0
-    while part := os.pread(handle, 1 << 20, at):
-        parts.append(part)
-        at += len(part)
-    return b"".join(parts)
-
-
-def _lock(handle: int, path: Path) -> None:
-    import fcntl
-
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise UserError(
-            f"Another process is training in {path.parent}: wait for it, or choose another folder."
-        ) from error
-
-
-def _flush_folder(folder: Path) -> None:
-    """A new file survives a power cut only when its folder's entry is on the disk too."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -2,8 +2,9 @@
 
 Three sources:
 
-    default    a generator with 256 bits from the operating system, fresh for every `GaussianNoise`. On a CPU it is NumPy's:
-               PyTorch's takes 32 bits of its seed, few enough to try them all. On other devices it is PyTorch's Philox (64 bits)
+    default    a generator seeded by the operating system, fresh for every `GaussianNoise`; fast, and not cryptographic. On a CPU
+               it is NumPy's SFC64: its SeedSequence keeps 128 bits of what it is given (PyTorch's takes 32 bits of its seed, few
+               enough to try them all). On other devices it is PyTorch's Philox, with 64 bits
     secure     the operating system's cryptographic stream. Floating-point Gaussians leak through their low bits, so each value
                is (g₁ + g₂ + g₃ + g₄) / 2, again N(0, 1), whose inputs are too many to enumerate (Holohan & Braghin,
                arXiv 2107.10138; Opacus' secure mode does the same). It is added in double precision and the sum rounded to
@@ -41,7 +42,7 @@ class GaussianNoise:
         self.secure = secure
         self._test_seed = test_seed
         self._generators: dict[torch.device, torch.Generator] = {}
-        self._generator_on_cpu = np.random.Generator(np.random.SFC64(int.from_bytes(os.urandom(32), "little")))
+        self._generator_on_cpu = np.random.Generator(np.random.SFC64(int.from_bytes(os.urandom(16), "little")))
 
     @torch.no_grad()
     def add_(self, tensors: Mapping[str, Tensor] | Iterable[Tensor], step: int | None = None) -> None:

@@ -11,7 +11,7 @@ of it, since none of them may change ε.
 import contextlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -51,6 +51,7 @@ class PrivacyPlan(BaseModel):
         divisor: what the noisy sum is divided by, a public constant; q · N when not given.
         contributions: k, examples that one unit touches (`privacy.units.contribution`).
         neighbour: whether those examples disappear ("removal") or change ("replacement").
+        secure: sampling and noise come from the operating system's cryptographic stream.
         test_only: reproducible sampling and noise from `seed`; such a run carries no guarantee.
     """
 
@@ -67,6 +68,7 @@ class PrivacyPlan(BaseModel):
     divisor: float = Field(default=0.0, ge=0.0)
     contributions: int = Field(default=1, ge=1)
     neighbour: Neighbour = "removal"
+    secure: bool = False
     test_only: bool = False
     seed: int | None = None
 
@@ -84,6 +86,8 @@ class PrivacyPlan(BaseModel):
     def _consistent(self) -> Self:
         if self.divisor <= 0.0:
             raise ValueError("divisor must be positive: leave it out to get sampling_rate · examples")
+        if self.test_only and self.secure:
+            raise ValueError("secure noise cannot be repeated: leave out either test_only or secure")
         if self.test_only != (self.seed is not None):
             raise ValueError(
                 "a seed goes with test_only=True and only with it: private runs draw from the operating system"
@@ -135,25 +139,41 @@ class PrivacyPlan(BaseModel):
         mechanism = Mechanism(self.sampling_rate, self.noise_multiplier, count)
         return accountant.epsilon([mechanism], self.delta, self.contributions, self.neighbour)
 
-    def sampler(self, secure: bool = False, examples: int | None = None) -> PoissonSampler:
+    def sampler(self, examples: int | None = None) -> PoissonSampler:
         """A fresh sampler; in a test its draws are a function of the seed and the step.
 
         `examples`: how many there really are, which is private if N was counted with noise. Nothing else depends on it.
         """
         there = self.examples if examples is None else examples
-        return PoissonSampler(there, self.sampling_rate, secure=secure, test_seed=self.seed)
+        return PoissonSampler(there, self.sampling_rate, secure=self.secure, test_seed=self.seed)
 
-    def noise(self, secure: bool = False) -> "GaussianNoise":
+    def noise(self) -> "GaussianNoise":
         """A fresh noise stream of deviation σ · C; one for each segment of a run."""
         from tamedit.privacy.noise import GaussianNoise
 
-        return GaussianNoise(self.noise_standard_deviation, secure=secure, test_seed=self.seed)
+        return GaussianNoise(self.noise_standard_deviation, secure=self.secure, test_seed=self.seed)
+
+    @property
+    def noise_source(self) -> str:
+        """What generates the noise, and what seeds it, for a statement."""
+        if self.test_only:
+            return "a known seed"
+        if self.secure:
+            return "the operating system's cryptographic stream"
+        return (
+            "NumPy's SFC64 on a CPU, its seed 128 bits from the operating system (on other devices PyTorch's Philox, 64 bits); "
+            "no cryptographic stream, which `secure` would take"
+        )
 
     @property
     def fingerprint(self) -> str:
         """A short hash of every field, written to the ledger."""
-        text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
-        return blake2b(text.encode(), digest_size=8).hexdigest()
+        return digest(self.model_dump(mode="json"))
+
+
+def digest(fields: Mapping[str, Any]) -> str:
+    """A short hash of the fields of a plan."""
+    return blake2b(json.dumps(fields, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 def calibrate(

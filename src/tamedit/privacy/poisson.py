@@ -17,7 +17,7 @@ _WORDS = 2.0**-53
 class PoissonSampler:
     """Draws the examples of one step after the other.
 
-    Randomness comes from the operating system: a generator seeded with 256 fresh bits for each sampler, or (`secure`) every
+    Randomness comes from the operating system: a generator seeded with 128 fresh bits for each sampler, or (`secure`) every
     bit from the system's cryptographic stream. With `test_seed` the sample is a function of (seed, step) instead.
     """
 
@@ -34,7 +34,7 @@ class PoissonSampler:
         self.sampling_rate = sampling_rate
         self._secure = secure
         self._test_seed = test_seed
-        self._generator = np.random.default_rng(int.from_bytes(os.urandom(32), "little"))
+        self._generator = np.random.default_rng(int.from_bytes(os.urandom(16), "little"))
 
     def sample(self, step: int) -> NDArray[np.int64]:
         """The indices of this step's examples, in increasing order; may be empty."""

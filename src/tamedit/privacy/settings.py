@@ -74,6 +74,7 @@ class Privacy(Choices):
             "draws": self.draws,
             "contributions": contribution.k,
             "neighbour": contribution.neighbour,
+            "secure": self.secure,
             "test_only": self.test_only,
             "seed": seed if self.test_only else None,
         }

@@ -10,7 +10,6 @@ with o = 1 for a channel that has a reading at all; ‖v_i‖ ≤ 1 and ‖w_i�
 makes it a Gaussian's standard deviation) is chosen over the variance because its noise grows with b − a, not with its square.
 """
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,23 +39,23 @@ def noisy_sum(
     ledger: Ledger,
     what: str,
     part: int = 0,
-    *,
-    secure: bool = False,
 ) -> NDArray[np.float64]:
     """Σ_i v_i + N(0, σ² I) of one vector of norm at most 1 per example; the caller has charged the ledger for it.
 
-    The noise is seeded by the operating system, or (`secure`) comes from its cryptographic stream, unless the run is a test.
+    The noise comes from the operating system's cryptographic stream, whatever training takes: so few numbers cost no time, and
+    they are published as they are. In a test it is a function of the seed.
     """
     if not noise_multiplier > 0.0:
         raise UserError(f"noise_multiplier = {noise_multiplier} gives no privacy: give a positive number.")
     plan = ledger.record.segments[-1].plan
-    fresh = int.from_bytes(os.urandom(32), "little")
-    generator = np.random.default_rng(fresh if plan.seed is None else purpose_seed(plan.seed, f"{what} {part}"))
     total: NDArray[np.float64] = vectors.sum(axis=0)
-    if secure:  # rounded last and coarsely, so that the low bits say nothing of the sum
-        noise = noise_multiplier * secure_normals(total.size).reshape(total.shape)
-        return (total + noise).astype(np.float32).astype(np.float64)
-    return total + noise_multiplier * generator.standard_normal(total.shape)
+    if plan.seed is not None:
+        generator = np.random.default_rng(purpose_seed(plan.seed, f"{what} {part}"))
+        return total + noise_multiplier * generator.standard_normal(total.shape)
+    noise = noise_multiplier * secure_normals(total.size).reshape(total.shape)
+    return (
+        (total + noise).astype(np.float32).astype(np.float64)
+    )  # rounded last and coarsely: low bits say nothing of the sum
 
 
 def level_vectors(examples: Float[np.ndarray, "N L K"], lower: ArrayLike, upper: ArrayLike) -> Float[np.ndarray, "N V"]:
@@ -86,7 +85,6 @@ def private_standardisation(
     *,
     smallest_scale: float = 1e-3,
     what: str = STANDARDISATION,
-    secure: bool = False,
 ) -> Standardisation:
     """Level and scale with noise; the ledger is charged two Gaussian releases before the data are read.
 
@@ -96,7 +94,6 @@ def private_standardisation(
         noise_multiplier: σ of each of the two releases.
         smallest_scale: floor of the scale, as a share of upper − lower.
         what: the ledger's name for it.
-        secure: take the noise from the operating system's cryptographic stream.
     """
     low, high = _bounds(lower, upper, examples.shape[-1])
     if not noise_multiplier > 0.0:
@@ -105,7 +102,7 @@ def private_standardisation(
 
     def released(vectors: NDArray[np.float64], part: int) -> NDArray[np.float64]:
         """The noisy sum, in the units before `_bounded` divided by the root of the number of coordinates."""
-        return noisy_sum(vectors, noise_multiplier, ledger, what, part, secure=secure) * np.sqrt(vectors.shape[1])
+        return noisy_sum(vectors, noise_multiplier, ledger, what, part) * np.sqrt(vectors.shape[1])
 
     first, observed = np.split(released(level_vectors(examples, low, high), 0), 2)
     observed = np.maximum(observed, 1.0)

@@ -19,8 +19,8 @@ from tamedit.figures.plots import Band, plain
 from tamedit.figures.report_figures import clock, line_name, spread, window_band
 from tamedit.formatting import deep
 from tamedit.privacy.entries import FILE_NAME as LEDGER
-from tamedit.privacy.entries import read as read_ledger
 from tamedit.privacy.statement import side_by_side
+from tamedit.runs.agreement import check_agreement
 from tamedit.runs.config import RunConfig
 from tamedit.runs.folder import NOT_PRIVATE, load_run
 from tamedit.tasks.model import Model
@@ -95,8 +95,8 @@ def _privacy(run: Path, model: Model) -> tuple[dict[str, Any], dict[str, dict[st
     said = dict(model.spec.privacy)
     if not said.get("private") or not (Path(run) / LEDGER).is_file():
         return said, {}
-    record = read_ledger(run)
-    units = side_by_side(record)
+    record, everything = check_agreement(run)
+    units = side_by_side(record, everything=everything)
     return units[record.segments[-1].plan.unit], units
 
 

@@ -4,7 +4,6 @@ Templates escape whatever they are given, so no name in the data can become mark
 styles are inline, figures are data URIs, and a content security policy forbids everything else.
 """
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ from tamedit import formatting
 from tamedit.figures.report_figures import season, shown_lines, stretch_rows
 from tamedit.files import write_text
 from tamedit.model.bounds import Bounds
-from tamedit.privacy.statement import PROTECTS_NOBODY, UNIT_WORDS
+from tamedit.privacy.plain_words import in_words
+from tamedit.privacy.statement import UNIT_WORDS
 from tamedit.report.findings import Findings
 from tamedit.report.performance import levels, tasks
 from tamedit.report.pictures import draw
@@ -32,12 +32,10 @@ FILTERS = {
     "significant": formatting.significant,
     "thousands": "{:,}".format,  # 1,234
     "short": "{:g}".format,  # 1e-05
-    "exp": math.exp,
 }
 CONSTANTS = {
     "version": tamedit.__version__,
     "not_private": NOT_PRIVATE,
-    "protects_nobody": PROTECTS_NOBODY,
     "unit_words": UNIT_WORDS,
     "measured_without_noise": STATEMENT,
 }
@@ -72,6 +70,7 @@ def shown(found: Findings) -> dict[str, Any]:
         "evaluation": found.evaluation,
         "facts": found.facts,
         "privacy": found.privacy,
+        "in_words": in_words(found.privacy),
         "record": found.comparison and found.comparison.records[0],
         "summary": found.comparison and found.comparison.summaries[0],
         "tasks": both,

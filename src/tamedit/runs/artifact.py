@@ -5,13 +5,15 @@ Nothing in these two files was measured on the training data, except what `scali
 
 import json
 import math
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self, get_args
 
 import torch
 from pydantic import BaseModel, ConfigDict, model_validator
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save
 from torch import Tensor
 
 from tamedit.data.scaling import Mode, Origin, Scaling
@@ -24,6 +26,7 @@ from tamedit.windows.examples import ExampleConfig
 
 WEIGHTS, SPECIFICATION = "model.safetensors", "model.json"
 VERSION = 1
+SOFTWARE = version("tamedit")
 
 
 class ModelSpec(BaseModel):
@@ -47,6 +50,10 @@ class ModelSpec(BaseModel):
         "private": False,
         "statement": "Trained without privacy: no guarantee for anyone in the data.",
     }
+
+    weights_sha256: str | None = None  # of the file of weights; this and the next two: None in earlier files
+    ledger_head: str | None = None  # hash of the ledger's last line when the model was written
+    software_version: str | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -72,17 +79,22 @@ class ModelSpec(BaseModel):
 
 
 def save_model(folder: Path, spec: ModelSpec, weights: dict[str, Tensor]) -> list[Path]:
-    """Write both files, weights last: a folder with `model.safetensors` is complete."""
+    """Write both files, weights last: a folder with `model.safetensors` is complete. The first names the second's digest."""
     folder = Path(folder)
-    write_text(folder / SPECIFICATION, json.dumps(spec.model_dump(mode="json"), indent=2) + "\n")
-    try:
-        with replacing(folder / WEIGHTS) as temporary:
-            save_file({name: value.detach().cpu().contiguous() for name, value in weights.items()}, temporary)
-    except SafetensorError as error:  # a full disk, seen by the writer of tensors
-        raise UserError(
-            f"Cannot write {folder / WEIGHTS} ({error}); free some space or choose another place."
-        ) from error
+    content = save({name: value.detach().cpu().contiguous() for name, value in weights.items()})
+    written = spec.model_copy(update={"weights_sha256": sha256(content).hexdigest(), "software_version": SOFTWARE})
+    write_text(folder / SPECIFICATION, json.dumps(written.model_dump(mode="json"), indent=2) + "\n")
+    with replacing(folder / WEIGHTS) as temporary:
+        temporary.write_bytes(content)
     return [folder / WEIGHTS, folder / SPECIFICATION]
+
+
+def other_weights(folder: Path) -> str:
+    """The sentence about weights that are not those of their model file."""
+    return (
+        f"{folder / WEIGHTS} is not the file that {SPECIFICATION} names by its digest: one of the two was changed; restore both "
+        "from one run."
+    )
 
 
 def load_model(folder: Path, device: torch.device | str = "cpu") -> tuple[DiffusionTransformer, ModelSpec]:
@@ -97,7 +109,8 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> tuple[Diffus
             )
     try:
         spec = ModelSpec.model_validate_json((folder / SPECIFICATION).read_text(encoding="utf-8"))
-        weights = load_file(folder / WEIGHTS)
+        content = (folder / WEIGHTS).read_bytes()
+        weights = load(content)
     except PermissionError as error:
         raise unreadable(folder, error) from error
     except (ValueError, TypeError, SafetensorError, OSError) as error:
@@ -108,6 +121,8 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> tuple[Diffus
         raise UserError(
             f"{folder} contains a model of format {spec.version}, but this version reads {VERSION}; train it again."
         )
+    if spec.weights_sha256 not in (None, sha256(content).hexdigest()):
+        raise UserError(other_weights(folder))
     network = DiffusionTransformer(spec.network)
     try:
         network.load_state_dict(weights)

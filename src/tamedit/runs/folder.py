@@ -25,7 +25,7 @@ from tamedit.choices import Frozen
 from tamedit.data.catalogue import SOURCES
 from tamedit.data.series import Series, read
 from tamedit.data.study import Study
-from tamedit.errors import UserError
+from tamedit.errors import Resumable, UserError
 from tamedit.files import unreadable, write_text
 from tamedit.privacy.entries import FILE_NAME as LEDGER
 from tamedit.privacy.entries import read as read_ledger
@@ -34,7 +34,7 @@ from tamedit.runs.config import RunConfig
 RUN, READING, SCALING, BOUNDS = "run.json", "reading.json", "scaling.json", "bounds.json"
 CHECKPOINT = "checkpoint.safetensors"
 NOT_PRIVATE = "not-private"  # the folder of what must not be shared with a model
-BEGUN = (RUN, READING, LEDGER)  # what a run writes before its first step
+BEGUN = (RUN, READING, LEDGER, CHECKPOINT)  # what a private run writes before its first step
 
 
 def not_private(folder: Path) -> Path:
@@ -59,6 +59,7 @@ class DataFacts(Frozen):
     upper: tuple[float, ...] | None = None
     study: Study | None = None  # the dates that cut the data, where all meters lie on one grid
     data: str | None = None  # fingerprint of the training data (`recognised`); None in earlier runs
+    ledger: str | None = None  # of the data set, which a private run is charged to; None: its own is the only one
 
     def study_for(self, data: str | None) -> Study | None:
         """The dates that cut the run's own data; named data sets and other data have their own."""
@@ -83,13 +84,18 @@ def recognised(train: Series, private: bool) -> str:
 
 @contextmanager
 def claimed(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> Iterator[None]:
-    """Claim the folder. If the run is rejected, the files it created are removed, unless it has spent or saved something."""
+    """Claim the folder. If the run is rejected, the files it created are removed, unless it has spent or saved something.
+
+    A run that could not write is not rejected: it can be continued once there is room.
+    """
     existed, new = folder.exists(), [name for name in BEGUN if not (folder / name).exists()]
     claim(folder, config, facts, resume)
     try:
         yield
+    except Resumable:
+        raise
     except UserError:
-        if RUN in new and not (folder / CHECKPOINT).exists() and not _spent(folder):
+        if RUN in new and not _advanced(folder):
             for name in new:
                 (folder / name).unlink(missing_ok=True)
             if not existed and not any(folder.iterdir()):
@@ -97,10 +103,10 @@ def claimed(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> 
         raise
 
 
-def _spent(folder: Path) -> bool:
-    """Whether the ledger has paid for anything. A ledger that cannot be read may have."""
+def _advanced(folder: Path) -> bool:
+    """Whether a run has spent or saved something: its ledger has paid (one that cannot be read may have), or has a checkpoint."""
     if not (folder / LEDGER).exists():
-        return False
+        return (folder / CHECKPOINT).exists()
     try:
         return bool(read_ledger(folder).mechanisms)
     except UserError:
@@ -119,7 +125,8 @@ def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> No
         before_config, before_facts = load_run(folder)
         before = before_config.model_dump(mode="json") | before_facts.model_dump(mode="json")
         now = config.model_dump(mode="json") | facts.model_dump(mode="json")
-        changed = sorted(key for key in now if now[key] != before[key] and (key, before[key]) != ("data", None))
+        new = {key for key in ("data", "ledger") if before[key] is None}  # which earlier versions did not write
+        changed = sorted(key for key in now if now[key] != before[key] and key not in new)
         if changed == ["data"]:
             raise UserError(
                 f"The data is not what {folder} was started with ({before['data']}, now {now['data']}); restore it, or "

@@ -17,6 +17,7 @@ from tamedit.errors import UserError
 from tamedit.model.zoo import SIZES, NetworkConfig
 from tamedit.privacy.plan import calibrate
 from tamedit.privacy.settings import Privacy
+from tamedit.privacy.statement import large_delta
 from tamedit.privacy.units import Neighbour
 from tamedit.runs.config import RunConfig, TrainingConfig
 from tamedit.runs.layout import PrivateLayout, rows_of_unit
@@ -58,6 +59,7 @@ class Proposal(Frozen):
     bounds: Tightness
     minutes: float  # about
     reasons: dict[str, str]
+    warning: str | None = None  # of a δ that is large for so many examples
 
     @property
     def training(self) -> dict[str, float | int | str]:
@@ -125,6 +127,7 @@ def propose(
         learning_rate=LEARNING_RATE,
         epsilon=epsilon,
         delta=delta,
+        warning=large_delta(delta, examples),
         examples=examples,
         sampling_rate=batch / examples,
         signal_to_noise=ratio,

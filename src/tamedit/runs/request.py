@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MINUTES = 10.0  # of a plan
 SHORTEST = 8  # rows of a window
 SIMULATED = "simulated"  # stands for a run to begin from
-OF_PRIVATE_RUNS = ("minutes", "private_bounds", "lower", "upper")
+OF_PRIVATE_RUNS = ("minutes", "ledger", "private_bounds", "lower", "upper")
 OF_A_BEGINNING = ("tuning", "rank", "public")
 RENAMED = {"folder": "out", "tune": "tuning", "init_is_public": "public"}  # earlier names
 
@@ -68,6 +68,10 @@ class TrainRequest(Choices):
     privacy: Privacy | None = Field(default=None, description="Train privately: `Privacy(epsilon=8, unit='week')`.")
     minutes: float = Field(
         default=MINUTES, ge=0.1, description="Time that the plan of a private run may take on 2 cores, about."
+    )
+    ledger: Path | None = Field(
+        default=None,
+        description="Ledger of the data set: `epsilon` is for all runs in it together. By default it lies beside the data.",
     )
     private_bounds: bool = Field(
         default=False,

@@ -43,6 +43,7 @@ def fit(
     batch_size: int | None = None,
     privacy: Privacy | None = None,
     minutes: float | None = None,
+    ledger: str | Path | None = None,
     private_bounds: bool = False,
     lower: Numbers | None = None,
     upper: Numbers | None = None,

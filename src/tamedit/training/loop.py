@@ -10,14 +10,16 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
+from tamedit.errors import Resumable, UserError
 from tamedit.model.tuning import trained
 from tamedit.runs.config import Speed, TrainingConfig
 from tamedit.runs.folder import CHECKPOINT
@@ -32,6 +34,10 @@ class GradientSource(Protocol):
 
     def __call__(self, step: int) -> dict[str, float]:
         """Numbers to log: at least `loss`."""
+
+
+class Ended(Exception):
+    """A source has no gradient to give any more: the run ends before this step."""
 
 
 class Progress(Protocol):
@@ -155,7 +161,15 @@ class Trainer:
             self.record.rewind(self.step)
         with interruptible() as asked_to_stop:
             while self.step < steps and not self.world.any(asked_to_stop()):
-                numbers = self._step(source, steps)
+                try:
+                    numbers = self._step(source, steps)
+                except Resumable:  # what was paid for is not lost, if the state still finds room
+                    with suppress(UserError, SafetensorError):
+                        self.save()
+                    raise
+                except Ended:
+                    steps = self.step
+                    break
                 self.seconds = earlier + time.monotonic() - started
                 self._report(steps, numbers)
                 if time.monotonic() - saved > self.speed.checkpoint_seconds:

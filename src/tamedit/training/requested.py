@@ -6,8 +6,11 @@ from pathlib import Path
 
 from tamedit.data.loading import IN_MEMORY, Data, load_split
 from tamedit.data.series import Series
+from tamedit.data.sources import SOURCES
 from tamedit.data.split import Split
 from tamedit.model.zoo import tightened
+from tamedit.privacy.ledger import OF_DATA
+from tamedit.privacy.statement import large_delta
 from tamedit.runs.artifact import SPECIFICATION
 from tamedit.runs.config import RunConfig, Speed
 from tamedit.runs.folder import DataFacts, check_resumable
@@ -85,7 +88,8 @@ def prepare(
         say(f"note: {note}")  # type: ignore[misc]
     if request.resume:
         check_resumable(request.out)  # before the long work of a public stage
-    facts, reference = DataFacts(**{name: getattr(request, name) for name in FACTS}), None
+    ledger, reference = ledger_of(data, request), None
+    facts = DataFacts(**{name: getattr(request, name) for name in FACTS}, ledger=str(ledger) if ledger else None)
     if request.reference is not None:
         reference = Reference.load(request.reference, request.anchor, private=request.private)
     initial = _initial(request, request.out, series, reference, speed, progress, say)
@@ -96,7 +100,24 @@ def prepare(
     if layout is not None and request.planned:
         chosen = {"steps": request.steps, "batch_size": request.batch_size, "size": request.size}
         config = recommended(config, layout, request.minutes, **chosen)
+    warning = large_delta(config.privacy.delta, layout.count.examples) if layout and config.privacy else None
+    if say and warning:
+        say(f"warning: {warning}")
     return Prepared(request.out, series, split, config, facts, layout, initial, request.resume)
+
+
+def ledger_of(data: Data, request: TrainRequest) -> Path | None:
+    """The ledger of the data set: the chosen one, else beside the file. A named data set has it beside the run's folder.
+
+    A table in memory has no name by which another run could find it, and a test is charged nowhere: they have none.
+    """
+    if request.privacy is None or request.privacy.test_only or request.ledger is not None:
+        return request.ledger
+    if not isinstance(data, str | Path):
+        return None
+    if str(data) not in SOURCES:
+        return Path(data).with_name(Path(data).stem + OF_DATA)
+    return None if request.out is None else request.out.parent / f"{data}{OF_DATA}"
 
 
 def plan_request(data: Data, request: TrainRequest, *, cores: int = CORES) -> Proposal:

@@ -15,21 +15,25 @@ from tamedit.data.series import Series
 from tamedit.data.simulate import OWES_TO
 from tamedit.data.sources import SOURCES
 from tamedit.data.split import Split
-from tamedit.errors import UserError
+from tamedit.errors import Resumable, UserError
+from tamedit.files import write_text
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.tuning import folded, prepare, trained
+from tamedit.privacy.ledger import Ledger
 from tamedit.privacy.statement import Statement
 from tamedit.privacy.statistics import RELEASES
+from tamedit.runs.agreement import check_steps
 from tamedit.runs.artifact import ModelSpec, save_model
 from tamedit.runs.config import RunConfig, Speed
 from tamedit.runs.folder import CHECKPOINT, NOT_PRIVATE, DataFacts, claimed, not_private, recognised
 from tamedit.runs.layout import CLOCK_CHANGES, PrivateLayout, check_length, clock_changes, layout_of
+from tamedit.runs.privacy_page import PRIVACY, privacy_page
 from tamedit.runs.start import Initial, check_fits
 from tamedit.streams import purpose_seed
 from tamedit.training.device import choose_device
 from tamedit.training.distributed import World, join_world
 from tamedit.training.loop import Outcome, Progress, Trainer
-from tamedit.training.private.budget import Budget, check_ledger, open_budget, stream_seed
+from tamedit.training.private.budget import Budget, open_budget, stream_seed
 from tamedit.training.private.counting import counted
 from tamedit.training.private.gradients import LOGGED, PrivateGradients, opened
 from tamedit.training.private.released_bounds import private_network, refuse_noise
@@ -103,11 +107,12 @@ def train(
         if resume and (folder / CHECKPOINT).exists():
             trainer.resume()
         if private and world.first:
-            check_ledger(folder, trainer.step)
+            check_steps(folder, trainer.step)
         if layout is not None:
             ledger = _budget(layout, config, facts, folder, world, scaling)
             noisy = stack.enter_context(opened(network, config.process, ledger, recorder))
             budget = noisy.budget
+            _save_first(trainer)
             if wants_private_units(config, facts):
                 scaling = private_scaling(config, facts, windows, budget, folder, scaling)
         seed = stream_seed(config.privacy, config.seed, world) if config.privacy else config.seed
@@ -124,9 +129,8 @@ def train(
         plain = config.process, config.training.batch_size, world, recorder
         made = _run(trainer, noisy or PlainGradients(network, examples, *plain))
         if made.finished and world.first:
-            said = Statement.of(budget.ledger.record) if budget and budget.ledger else Statement.without_privacy()
-            spec = describe(config, facts, split.train, scaling, said)
-            save_model(folder, spec, folded(trainer.weights()))
+            spec = describe(config, facts, split.train, scaling, budget.ledger if budget else None)
+            _finish(folder, spec, folded(trainer.weights()), budget.ledger if budget else None)
             made.privacy = spec.privacy
     world.wait()
     return made
@@ -198,10 +202,9 @@ def _budget(
     clocks = [CLOCK_CHANGES] if clock_changes(layout.windows.series) else []
     not_covered = [LOGGED, *([warning.rstrip(".")] if warning else []), *before, *clocks]
     statistics = RELEASES * (estimated + (config.private_bounds is not None))
-    public = _public(layout, facts)
-    return open_budget(
-        layout, config, folder, world=world, not_covered=not_covered, public=public, statistics=statistics
-    )
+    public, shared = _public(layout, facts), Path(facts.ledger) if facts.ledger else None
+    said = {"not_covered": not_covered, "public": public}
+    return open_budget(layout, config, folder, world=world, **said, statistics=statistics, shared=shared)
 
 
 def _public(layout: PrivateLayout, facts: DataFacts) -> list[str]:
@@ -219,14 +222,39 @@ def _run(trainer: Trainer, source: PlainGradients | PrivateGradients) -> RunOutc
     try:
         outcome = trainer.run(source, source.until if isinstance(source, PrivateGradients) else None)
         return RunOutcome(outcome.step, outcome.finished, outcome.seconds)
-    except SafetensorError as error:  # a full disk, seen by the writer of tensors
-        place = trainer.folder / CHECKPOINT
-        raise UserError(f"Cannot write {place} ({error}); free some space, then continue with resume=True.") from error
+    except SafetensorError as error:
+        raise _full(trainer, error) from error
 
 
-def describe(config: RunConfig, facts: DataFacts, series: Series, scaling: Scaling, privacy: Statement) -> ModelSpec:
+def _save_first(trainer: Trainer) -> None:
+    """A checkpoint of step 0, before the first step is paid for: a run that cannot write can then be resumed."""
+    if (trainer.folder / CHECKPOINT).exists():
+        return
+    try:
+        trainer.save()
+    except SafetensorError as error:
+        raise _full(trainer, error) from error
+
+
+def _full(trainer: Trainer, error: SafetensorError) -> Resumable:
+    """A full disk, seen by the writer of tensors."""
+    place = trainer.folder / CHECKPOINT
+    return Resumable(f"Cannot write {place} ({error}); free some space, then continue with resume=True.")
+
+
+def _finish(folder: Path, spec: ModelSpec, weights: dict[str, torch.Tensor], ledger: Ledger | None) -> None:
+    """Write the model and, of a private run, its page."""
+    save_model(folder, spec, weights)
+    if ledger is not None:
+        write_text(folder / PRIVACY, privacy_page(ledger.record, ledger.everything))
+
+
+def describe(config: RunConfig, facts: DataFacts, series: Series, scaling: Scaling, ledger: Ledger | None) -> ModelSpec:
     """The specification that goes with the weights."""
     known = SOURCES.get(config.source)
+    privacy = Statement.without_privacy()
+    if ledger is not None:
+        privacy = Statement.of(ledger.record, everything=ledger.everything)
     return ModelSpec(
         network=config.network,
         process=config.process,
@@ -240,4 +268,5 @@ def describe(config: RunConfig, facts: DataFacts, series: Series, scaling: Scali
         timezone=facts.reading.get("timezone"),
         non_negative=facts.non_negative or bool(known and known.non_negative),
         privacy=privacy.to_dict(),
+        ledger_head=None if ledger is None else ledger.own.head,
     )

@@ -256,3 +256,12 @@ def test_any_nest_of_tensors_is_a_batch():
     assert relative_error(result.sums, expected.sums) < 1e-12
     with pytest.raises(UserError, match="int"):
         Engine(module)(loss, (batch, 3), units=4)
+
+
+def test_a_factored_norm_does_not_vanish_where_the_square_of_one_factor_does():
+    """g = 1e-30 and a = 1e30 make a gradient of ones, of norm 8; in single precision ‖g‖ would be 0 and nothing be clipped."""
+    layer = nn.Linear(8, 8, bias=False)
+    batch = torch.full((2, 8), 1e30)
+    result = Engine(layer, clip=1.0)(lambda module, rows: module(rows).sum(1) * 1e-30, batch, units=2)
+    assert torch.allclose(result.norms, torch.full((2,), 8.0, dtype=result.norms.dtype))
+    assert float(result.sums["weight"].norm()) == pytest.approx(2.0, rel=1e-5)

@@ -85,6 +85,15 @@ class Silent(Plain):
         return h - h.mean(0, keepdim=True).detach()
 
 
+class StraightThrough(Plain):
+    """The loss of a unit is its own, its gradient is not: the sign of a mean over the batch turns it around."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.body(x)
+        turned = h * h.mean().sign().detach() * (1 + h.square().mean().detach())
+        return h.detach() + turned - turned.detach()
+
+
 class Noisy(Plain):
     def forward(self, x: Tensor) -> Tensor:
         return self.body(x) + torch.randn_like(x)
@@ -127,7 +136,8 @@ REFUSED_IN_USE = [
     (CentredLater, r"'body' mixes examples"),
     (lambda: Positions(table=nn.Embedding(4, 3)), r"'table' mixes examples"),
     (lambda: FirstRow(token=nn.Parameter(torch.ones(1, 3))), r"mixes examples"),
-    (Silent, r"alone and .* in a batch: the module or the loss mixes examples"),
+    (Silent, r"alone and .* in a batch, .*: the module or the loss mixes examples"),
+    (StraightThrough, r"the module or the loss mixes examples"),
 ]
 
 
@@ -142,6 +152,53 @@ def test_a_loss_that_is_divided_by_a_count_of_the_batch():
         Engine(Plain())(lambda module, batch: loss(module, batch) / len(batch), X, units=4)
 
 
+def test_a_detached_statistic_would_move_the_sum_beyond_the_bound():
+    """What is refused: without the test, one unit changes the sums of the others by several C."""
+    module = StraightThrough()
+    nn.init.eye_(module.body.weight)
+    nn.init.zeros_(module.body.bias)
+    batch = torch.cat([torch.ones(6, 4, 3), torch.full((1, 4, 3), -100.0)])
+    engine = Engine(module, clip=1.0)
+    for site in engine.backend.sites:
+        site.verified = True  # as if the test were not there
+    first, second = engine(loss, batch, units=7).sums, engine(loss, batch[:6], units=6).sums
+    moved = torch.stack([(first[name] - second[name]).square().sum() for name in first]).sum().sqrt()
+    assert moved > 3
+    with pytest.raises(UserError, match="mixes examples"):
+        Engine(module, clip=1.0)(loss, batch, units=7)
+
+
+@pytest.mark.parametrize("build", [Silent, CentredLater, StraightThrough])
+@pytest.mark.parametrize("bad", [[0], [0, 3], [0, 1, 2]])
+def test_mixing_is_found_beside_units_that_are_not_finite(build, bad):
+    batch = X.clone()
+    batch[bad] = float("nan")
+    with pytest.raises(UserError, match="mixes examples"):
+        Engine(build())(loss, batch, units=4)
+
+
+def test_a_batch_without_a_finite_unit_leaves_the_test_to_the_next():
+    engine = Engine(StraightThrough())
+    engine(loss, torch.full_like(X, float("nan")), units=4)
+    assert not any(site.verified for site in engine.backend.sites)
+    with pytest.raises(UserError, match="mixes examples"):
+        engine(loss, X, units=4)
+
+
+def test_units_that_are_not_finite_are_no_mixing():
+    batch = X.clone()
+    batch[0], batch[2, 0, 0] = float("nan"), float("inf")
+    assert all(torch.isfinite(one).all() for one in Engine(Plain())(loss, batch, units=4).sums.values())
+
+
+def test_half_precision_is_no_mixing_and_hides_none():
+    wide, big = torch.randn(12, 64, generator=torch.Generator().manual_seed(1)), nn.Sequential(nn.Linear(64, 64))
+    with torch.autocast("cpu", torch.bfloat16):
+        Engine(big)(lambda module, batch: loss(module, batch).float(), wide, units=12)
+        with pytest.raises(UserError, match="mixes examples"):
+            Engine(Silent())(lambda module, batch: loss(module, batch).float(), X * 1e-3, units=4)
+
+
 def test_a_buffer_that_keeps_data():
     module = Running()
     module.register_buffer("mean", torch.zeros(3))
@@ -151,7 +208,8 @@ def test_a_buffer_that_keeps_data():
 
 def test_randomness_in_the_forward_pass_is_no_mixing_and_stays_as_it_was():
     torch.manual_seed(5)
-    Engine(Noisy())(loss, X, units=4)
+    with pytest.warns(UserWarning, match="draws random numbers"):
+        Engine(Noisy())(loss, X, units=4)
     after = torch.rand(1)
     torch.manual_seed(5)
     loss(Noisy(), X)
@@ -170,11 +228,10 @@ def test_mixing_is_found_even_when_the_first_gradients_vanish():
 
     module = ZeroHead(head=nn.Linear(3, 1))
     nn.init.zeros_(module.head.weight)
-    engine = Engine(module)
-    engine(loss, X, units=4)  # nothing flows past the head yet
-    nn.init.ones_(module.head.weight)
-    with pytest.raises(UserError, match="'body' mixes examples"):
-        engine(loss, X, units=4)
+    with pytest.raises(
+        UserError, match="mixes examples"
+    ):  # nothing flows past the head yet, but it sees what was mixed
+        Engine(module)(loss, X, units=4)
 
 
 @pytest.mark.parametrize("build", [Twice, Outside, lambda: Scaled(gain=nn.Parameter(torch.ones(3)))])

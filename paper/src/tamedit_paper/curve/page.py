@@ -52,7 +52,7 @@ that of a home's week, or of a whole home. So far {progress}.
 READING = f"""## How to read it
 
 - **ε** is that of the unit in its row, at δ = 1e-5. Beside it stands what the same run costs for a window, a single reading and
-  a whole home. **A budget for a home's week hides a week, not the home**: above 20 we say that it protects nobody. Noise of these
+  a whole home. **A budget for a home's week hides a week, not the home**: above 10 we call it hardly any. Noise of these
   runs is reproducible, so they carry no guarantee: they are experiments.
 - **Arms.** *aware* has the bounds of DP-aware AdaLN-Zero on the conditioning path, *vanilla* has none; each begins from
   a public model of its own kind. Nothing else differs.

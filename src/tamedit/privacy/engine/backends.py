@@ -1,6 +1,6 @@
 """Two ways to the per-unit gradients of a micro-batch: book-keeping (one backward pass) and `torch.func` (slower)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -11,13 +11,11 @@ from tamedit.errors import UserError
 from tamedit.privacy.engine.bare import BareSite
 from tamedit.privacy.engine.inspection import refuse_batch_statistics, sites_of
 from tamedit.privacy.engine.layers import Tape
+from tamedit.privacy.engine.mixing import refuse_mixing
 from tamedit.privacy.engine.pieces import Kept, Piece
 from tamedit.privacy.engine.rows import Rebuild
 
 LossFunction = Callable[[Any, Any], Tensor]
-TOLERANCE = (
-    0.02  # between a unit's loss alone and in a batch: half precision rounds differently in batches of other sizes
-)
 
 
 class Backend(Protocol):
@@ -67,64 +65,40 @@ class BookKeeping:
     def run(
         self, loss_function: LossFunction, tensors: list[Tensor], rebuild: Rebuild, units: int, draws: int
     ) -> tuple[Tensor, dict[str, Piece]]:
+        losses, pieces = self.once(loss_function, tensors, rebuild, units, draws)
+        unsure = [name for site in self.sites if not site.verified for name in site.names.values()]
+        if units > 1 and any(name in pieces and pieces[name].norms.any() for name in unsure):
+            refuse_mixing(self, loss_function, tensors, rebuild, units, draws)
+        return losses, pieces
+
+    def once(
+        self,
+        loss_function: LossFunction,
+        tensors: list[Tensor],
+        rebuild: Rebuild,
+        units: int,
+        draws: int,
+        probed: Sequence[int] = (),
+    ) -> tuple[Tensor, dict[str, Piece]]:
+        """One forward and one backward pass; then, for each unit that is `probed`, one of its loss alone."""
         self.tape.units, self.tape.draws, self.tape.probed = units, draws, None
         for site in self.sites:
             site.used = False
         with self._caught(), torch.enable_grad():
             losses = checked_losses(loss_function(self.module, rebuild(tensors)), units * draws)
-            probed = losses.requires_grad and self._backward(losses)
-        if probed:
-            self._compare_alone(loss_function, [tensor[:draws] for tensor in tensors], rebuild, losses.detach())
+            if losses.requires_grad:
+                each = torch.full_like(losses, 1 / draws)  # the draws of a unit are averaged before clipping
+                self._flow(losses, each, retain=bool(probed))
+                for unit in probed:
+                    self.tape.probed = unit
+                    alone = torch.zeros_like(losses)
+                    alone[unit * draws : (unit + 1) * draws] = 1
+                    self._flow(losses, alone, retain=True)
+                self.tape.probed = None
         pieces = {name: piece for site in self.sites for name, piece in site.pieces.items()}
         for site in self.sites:
             site.pieces = {}
         return losses.detach(), pieces
-
-    def _backward(self, losses: Tensor) -> bool:
-        """One backward pass, and whether it had to be tested that units do not mix."""
-        units = self.tape.units
-        each = torch.full_like(losses, 1 / self.tape.draws)  # the draws of a unit are averaged before clipping
-        unsure = [site for site in self.sites if not site.verified] if units > 1 else []
-        self._flow(losses, each, retain=bool(unsure))
-        if any(piece.norms.any() for site in unsure for piece in site.pieces.values()):
-            self._probe(losses)
-            return True
-        return False
-
-    @torch.no_grad()
-    def _compare_alone(
-        self, loss_function: LossFunction, tensors: list[Tensor], rebuild: Rebuild, losses: Tensor
-    ) -> None:
-        """The first unit's loss must not change when it is alone: a statistic of the batch may have no gradient.
-
-        Two values alone that differ mean that something is drawn in between, and then nothing can be compared.
-        """
-        devices = {tensor.device for tensor in tensors if tensor.device.type == "cuda"}
-        with torch.random.fork_rng(devices=devices):
-            alone, again = (loss_function(self.module, rebuild(tensors)) for _ in range(2))
-        together = losses[: len(alone)]
-        if not torch.equal(alone, again) or not torch.isfinite(together).all():
-            return
-        if not torch.allclose(
-            alone, together.to(alone.dtype), rtol=TOLERANCE, atol=TOLERANCE * float(alone.abs().mean())
-        ):
-            raise UserError(
-                f"the loss of a unit is {alone.mean():.4g} alone and {together.mean():.4g} in a batch: the module or the "
-                "loss mixes examples; do not use statistics over the batch, and do not divide by a count over it."
-            )
-
-    def _probe(self, losses: Tensor) -> None:
-        """Backpropagates the loss of the first and of the last unit alone, to check that it reaches no other unit's rows.
-
-        Runs before a layer's first gradient is used, and again only while some layer's own gradient was zero.
-        """
-        draws = self.tape.draws
-        for unit in (0, self.tape.units - 1):
-            self.tape.probed = unit
-            alone = torch.zeros_like(losses)
-            alone[unit * draws : (unit + 1) * draws] = 1
-            self._flow(losses, alone, retain=True)
-        self.tape.probed = None
 
     def _flow(self, losses: Tensor, weights: Tensor, retain: bool) -> None:
         """One backward pass. A parameter that autograd reaches by itself is used outside its layer: an error."""

@@ -65,9 +65,9 @@ class Engine:
     Guarantees
     - sums of neighbouring batches (one unit more or less) differ by at most `sensitivity`, up to rounding.
     - a unit's gradient depends on its own rows only; a module whose layers mix examples is rejected by name. This is
-      tested before a layer's first gradient is used: the loss of one unit alone must reach no other unit's rows, and must
-      be the same number when its rows are alone in the batch. (The second is not tested where two such numbers differ, as
-      with dropout or noise that is drawn in the loss: a statistic of the batch without gradient then goes unnoticed.)
+      tested before a layer's first gradient is used (`mixing.py`): the loss of one unit must reach no other unit's rows, and
+      its gradient must be the same when its rows are alone in the batch, to 1e-4 and without autocast. (Where the loss draws
+      random numbers, as dropout does, the second cannot be tested, and a warning says so.)
     - a forward pass that writes into a buffer is rejected: what it keeps of the data would be saved without noise.
     - parameters below single precision are rejected: their sums could change by more than C.
     - a unit whose gradient is not finite (or overflows when squared) adds exactly zero and disturbs no other unit.

@@ -98,7 +98,7 @@ class Site:
 
     def probe(self, gradient: Tensor, unit: int) -> None:
         """The loss of one unit flowed back: a gradient in the rows of another unit means that examples mix."""
-        touched = torch.nan_to_num(gradient).flatten(1).any(1)  # (U,)
+        touched = torch.nan_to_num(gradient).flatten(1).any(1)  # (U,); the rows of a unit that is NaN have 0 · NaN
         if touched.sum() > touched[unit]:
             raise UserError(
                 f"layer {self.name!r} mixes examples: the loss of one unit depends on the rows of another, so no "
@@ -218,7 +218,7 @@ class EmbeddingSite(Site):
         rows.index_add_(0, place.flatten(), gradient.flatten(0, 1))
         if self.module.padding_idx is not None:
             rows[touched % count == self.module.padding_idx] = 0
-        return {"weight": Rows(touched // count, touched % count, rows, units)}
+        return {"weight": Rows(touched // count, touched % count, rows, units, count)}
 
 
 SITES: list[tuple[type[nn.Module], type[Site], Callable[[Any], bool]]] = [

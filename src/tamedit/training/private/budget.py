@@ -5,21 +5,27 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tamedit.errors import UserError
+from tamedit.formatting import counted
+from tamedit.formatting import epsilon as shown
 from tamedit.privacy.accountant import Mechanism, epsilon
-from tamedit.privacy.entries import FILE_NAME, merged, read
-from tamedit.privacy.ledger import Ledger, affordable_steps
+from tamedit.privacy.entries import FILE_NAME, Record, merged, so_far
+from tamedit.privacy.ledger import Ledger, affordable_steps, together
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.settings import Privacy
 from tamedit.privacy.statistics import RELEASES, private_standardisation
+from tamedit.privacy.units import Contribution
 from tamedit.runs.config import RunConfig
 from tamedit.runs.layout import PrivateLayout
 from tamedit.training.distributed import World
 from tamedit.training.private.counting import COUNTS, mechanisms
+
+ENOUGH = 0.99  # of the budget: with less than the rest of it nothing can be trained
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class Budget:
         """The step at which the plan or the budget ends, for a run at `step`; an error if no step could be trained."""
         left = self.plan.steps - step
         if self.ledger is not None and self.privacy.epsilon is not None:
-            left = affordable_steps(self.ledger.record, self.plan, self.privacy.epsilon, most=left)
+            left = affordable_steps(self.ledger.everything, self.plan, self.privacy.epsilon, most=left)
         until = self.world.same_number(step + left)
         if until == 0:
             raise UserError(self._nothing)
@@ -44,6 +50,11 @@ class Budget:
     @property
     def _nothing(self) -> str:
         """Why no step can be paid for: a crash lost steps that the ledger had paid for, or the budget pays for none."""
+        if self.ledger is not None and not self.ledger.record.steps and self.ledger.everything.steps:
+            return (
+                f"What other runs left of ε = {self.privacy.epsilon:g} pays for no step ({self.ledger.shared_path} lists "
+                "them); allow a larger `epsilon`, which is that of all runs together."
+            )
         if self.ledger is not None and not self.ledger.record.steps:
             return (
                 f"The budget of ε = {self.privacy.epsilon:g} pays for no step with this noise, so nothing can be trained; allow "
@@ -61,9 +72,7 @@ class Budget:
         answer, noise = np.zeros((2, np.size(lower))), self.privacy.statistics_noise
         if self.ledger is not None:
             self._refuse_beyond(self.ledger, Mechanism(1.0, noise, RELEASES), what)
-            found = private_standardisation(
-                examples, lower, upper, noise, self.ledger, what=what, secure=self.privacy.secure
-            )
+            found = private_standardisation(examples, lower, upper, noise, self.ledger, what=what)
             answer = np.stack([found.level, found.scale])
         level, scale = self.world.same_indices(answer).tolist()
         return level, scale
@@ -72,9 +81,9 @@ class Budget:
         """Statistics must stay within the budget, too: stop before they would exceed ε."""
         if self.privacy.epsilon is None:
             return
-        touched = ledger.record.contribution(self.plan.unit)
-        together = merged([*ledger.record.mechanisms, wanted])
-        spent = epsilon(together, self.plan.delta, touched.k, touched.neighbour, with_rdp=False).value
+        touched = ledger.everything.contribution(self.plan.unit)
+        work = merged([*ledger.everything.mechanisms, wanted])
+        spent = epsilon(work, self.plan.delta, touched.k, touched.neighbour, with_rdp=False).value
         if spent > self.privacy.epsilon:
             raise UserError(
                 f"The {what} would bring ε to {spent:.3g}, beyond the budget of {self.privacy.epsilon:g}; allow a larger ε, "
@@ -90,16 +99,6 @@ class Budget:
                 f"{file} was not paid for in this folder's ledger, so no ε would cover it; restore {FILE_NAME} from a copy, or "
                 "start again in another folder."
             )
-
-
-def check_ledger(folder: Path, step: int) -> None:
-    """Every step in a checkpoint must be paid for; a lost or shortened ledger is found here."""
-    paid = read(folder).steps if (folder / FILE_NAME).exists() else 0
-    if paid < step:
-        raise UserError(
-            f"The checkpoint in {folder} has {step} steps and its ledger paid for {paid}, so no ε can be stated; restore "
-            f"{FILE_NAME} from a copy, or start again in another folder."
-        )
 
 
 def stream_seed(privacy: Privacy, seed: int, world: World) -> int:
@@ -123,23 +122,67 @@ def open_budget(
     not_covered: Sequence[str],
     public: Sequence[str] = (),
     statistics: int = 0,
+    shared: Path | None = None,
 ) -> Iterator[Budget]:
     """Open the ledger of the folder: a new segment, and with it a fresh stream of noise.
 
-    `statistics` releases besides training are planned, and paid from the same budget. What was taken as `public` stands in every
-    statement.
+    `statistics` releases besides training are planned, and paid from the same budget: that of the data set whose ledger is
+    `shared`. What was taken as `public` stands in every statement.
     """
     privacy, training = config.privacy, config.training
     assert privacy is not None
-    contribution, count = layout.contribution(), layout.count
+    count = layout.count
     besides = [*([Mechanism(1.0, privacy.statistics_noise, statistics)] if statistics else []), *mechanisms(count)]
-    plan = privacy.plan(count.examples, training.batch_size, training.steps, contribution, config.seed, besides)
+    if privacy.test_only:
+        shared = None
+    own, everything = so_far(folder / FILE_NAME), so_far(shared)
+    others = Record([segment for segment in everything.segments if segment.run not in own.runs])
+    contribution = together(others, privacy.unit, layout.contribution())
+    given = (count.examples, training.batch_size, training.steps, contribution, config.seed)
+    plan = _begun(privacy, own, *given)
+    if plan is None:
+        if others.segments:
+            _refuse_spent(others, privacy, contribution, shared)
+        plan = privacy.plan(*given, [*besides, *others.mechanisms])
+    world.wait()  # all processes have read the ledgers before the first one writes
     if not world.first:
         yield Budget(plan, privacy, None, world)
         return
-    facts = {"not_covered": list(not_covered), "public": list(public), "count": count.model_dump()}
-    with Ledger.open(folder, plan, layout.accounted, refused=layout.refused, data=config.source, facts=facts) as ledger:
+    facts: dict[str, Any] = {"not_covered": list(not_covered), "public": list(public), "count": count.model_dump()}
+    facts["ledger"] = shared.name if shared else None
+    with Ledger.open(
+        folder,
+        plan,
+        layout.accounted,
+        refused=layout.refused,
+        data=config.source,
+        facts=facts,
+        shared=shared,
+        limit=privacy.epsilon,
+    ) as ledger:
         paid = {what for segment in ledger.record.segments for _, what in segment.charges}
         for mechanism in mechanisms(count) if COUNTS not in paid else ():
             ledger.charge(mechanism, COUNTS, mechanism.count)
         yield Budget(plan, privacy, ledger, world)
+
+
+def _begun(privacy: Privacy, own: Record, *given: Any) -> PrivacyPlan | None:
+    """The plan of a run that has begun: its noise was calibrated to what was left then. None if it has not begun."""
+    if not own.segments:
+        return None
+    last = own.segments[-1].plan
+    again = privacy.model_copy(update={"noise_multiplier": last.noise_multiplier}).plan(*given)
+    return again if again == last else None
+
+
+def _refuse_spent(others: Record, privacy: Privacy, touched: Contribution, ledger: Path | None) -> None:
+    """The budget is that of the data set: one sentence if nothing of it is left."""
+    if privacy.epsilon is None:
+        return
+    spent = epsilon(others.mechanisms, privacy.delta, touched.k, touched.neighbour, with_rdp=False).value
+    if spent > ENOUGH * privacy.epsilon:
+        raise UserError(
+            f"Of epsilon={privacy.epsilon:g} nothing is left: {counted(len(others.runs), 'private run')} on this data spent "
+            f"ε = {shown(spent)} per {privacy.unit} at δ = {privacy.delta:g} ({ledger} lists them); allow a larger `epsilon`, "
+            "which is that of all runs together, or name another `ledger`, and then nothing covers them together."
+        )

@@ -17,8 +17,10 @@ from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.tuning import trained
 from tamedit.privacy.engine import Engine
 from tamedit.privacy.engine.backends import LossFunction
+from tamedit.privacy.ledger import BudgetEnded
 from tamedit.privacy.poisson import PoissonSampler
 from tamedit.runs.folder import NOT_PRIVATE
+from tamedit.training.loop import Ended
 from tamedit.training.private.budget import Budget
 from tamedit.training.recorder import Recorder, path_of
 from tamedit.training.source import engine_losses, noised_batch
@@ -60,19 +62,18 @@ class PrivateGradients:
         self.network, self.process, self.losses, self.budget, self.plan = network, process, losses, budget, plan
         self.ledger, self.world = budget.ledger, budget.world
         self.device = next(network.parameters()).device
-        self.noise = plan.noise(secure=privacy.secure)
+        self.noise = plan.noise()
         self.engine = Engine(network, clip=plan.clip, mode=privacy.clipping, groups=path_of)
         self.epsilon, self.recorder = float("nan"), recorder
 
     def over(self, examples: Examples, until: int) -> Self:
         """What to draw from, and the step at which training ends: known once the budget has paid for every statistic."""
         self.examples, self.until = examples, until
-        self.sampler = self.plan.sampler(secure=self.budget.privacy.secure, examples=len(examples))
+        self.sampler = self.plan.sampler(examples=len(examples))
         return self
 
     def __call__(self, step: int) -> dict[str, float]:
-        if self.ledger is not None:
-            self.ledger.take(self.until - step)
+        self._pay(step)
         drawn = self.world.same_indices(self.sampler.sample(step))
         mine = self.world.share(drawn)
         batch = noised_batch(self.examples, mine, step, self.process, self.plan.draws, self.device)
@@ -87,6 +88,19 @@ class PrivateGradients:
         for name, parameter in trained(self.network).items():
             parameter.grad = result.sums[name].div_(self.plan.divisor)
         return self._numbers(step, result.losses, result.norms)
+
+    def _pay(self, step: int) -> None:
+        """Charge the step; the run ends here if other runs on the same data have spent the rest of the budget."""
+        paid = True
+        if self.ledger is not None:
+            try:
+                self.ledger.take(self.until - step)
+            except BudgetEnded:
+                if step == 0:
+                    raise
+                paid = False
+        if not self.world.same_number(paid):
+            raise Ended
 
     def _numbers(self, step: int, losses: torch.Tensor, norms: torch.Tensor) -> dict[str, float]:
         """What is logged: none of it is private, except ε, which is no secret."""
