@@ -185,6 +185,7 @@ def test_what_is_not_covered_must_be_named(own: Path, tmp_path: Path) -> None:
             ledger.take(left)
         spec = json.loads((run / "model.json").read_bytes())
         spec["privacy"] = json.loads(json.dumps(Statement.of(ledger.record).to_dict()))
+        spec["ledger_head"] = ledger.own.head
     (run / "model.json").write_text(json.dumps(spec))
     for given in ("", "clock", ["moon"]):
         with pytest.raises(UserError, match="add acknowledge='clock,moon'"):
@@ -233,8 +234,14 @@ def test_a_statement_that_lacks_something_or_is_contradicted_is_refused(own: Pat
         ledger.unlink()
         with Ledger.open(run, segment.plan, segment.contributions) as opened:
             opened.take(3)
-    sentences = {"epsilon": "is 0.5 and should be", "no ledger": "No ledger", "no gaps": "lacks what is not covered"}
-    with pytest.raises(UserError, match=sentences.get(edit, r"lacks (accountant, )?steps")):
+            spec["privacy"], spec["ledger_head"] = Statement.of(opened.record).to_dict(), opened.own.head
+        (run / "model.json").write_text(json.dumps(spec))
+    sentences = {
+        "epsilon": "says ε = 0.5, but the ledger beside it says",
+        "no ledger": "No ledger",
+        "no gaps": "lacks what is not covered",
+    }
+    with pytest.raises(UserError, match=sentences.get(edit, "has 3 steps and its ledger paid for 0")):
         release(run, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -15,7 +15,8 @@ from tamedit import formatting
 from tamedit.data.reading.grid import spoken, step_of
 from tamedit.formatting import counted, significant
 from tamedit.privacy.entries import Record
-from tamedit.privacy.statement import UNIT_WORDS, Statement, side_by_side
+from tamedit.privacy.grades import HARDLY_ANY, grade
+from tamedit.privacy.statement import UNIT_WORDS, Statement, Together, side_by_side
 from tamedit.runs.artifact import ModelSpec
 from tamedit.runs.regime import parameter_count
 
@@ -34,7 +35,6 @@ SHORT_NAMES = {  # how a sentence about something that is not covered begins, an
     "the data that the bounds were measured on": "bounds",
     "days and weeks by the clock": "clock",
 }
-HARDLY_ANY = "hardly any"
 STAYS_BEHIND = ("logs",)  # not in a release, so nobody has to acknowledge it
 NO_PRIVACY, NO_PROTECTION = "without-privacy", "hardly-any-protection"
 
@@ -49,13 +49,11 @@ def short_name(gap: str) -> str:
 
 
 def derived(spec: ModelSpec, record: Record | None) -> Statement:
-    """The statement of a model, derived from the ledger."""
-    return Statement.without_privacy() if record is None else Statement.of(record)
-
-
-def protection(said: dict[str, Any]) -> str:
-    """How much a statement protects, in its own words."""
-    return said["protection"] if "protection" in said else ("" if said["protects"] else HARDLY_ANY)
+    """The statement of a model, derived from the ledger; the data set's own ledger stays behind, so its sum is taken as said."""
+    if record is None:
+        return Statement.without_privacy()
+    together = spec.privacy.get("together")
+    return Statement.of(record, together=Together(**together) if together else None)
 
 
 def gaps(statement: Statement) -> dict[str, str]:
@@ -66,7 +64,7 @@ def gaps(statement: Statement) -> dict[str, str]:
     for gap in statement.not_covered:
         name = short_name(gap)
         found[name] = "; ".join([*([found[name]] if name in found else []), gap.rstrip(".")])
-    if protection(statement.to_dict()) == HARDLY_ANY:
+    if statement.protection == HARDLY_ANY:
         found[NO_PROTECTION] = "hardly anything: an ε or a δ this large promises nothing that matters"
     return {name: gap for name, gap in found.items() if name not in STAYS_BEHIND}
 
@@ -127,7 +125,6 @@ def _fields(
     contribution = statement.contribution
     assert contribution is not None
     changed = "present or absent" if contribution.neighbour == "removal" else "changed"
-    secure = plan.model_dump().get("secure")
     steps = " and ".join(
         f"{counted(one.count, 'release')} at rate q = {significant(one.sampling_rate, 4)} with noise σ = "
         f"{significant(one.noise_multiplier, 4)}"
@@ -170,13 +167,7 @@ def _fields(
             "not covered.",
             "mechanisms": f"In each step every example is drawn with probability q (Poisson), its gradient is shortened to C = "
             f"{plan.clip:g}, the gradients are added up, and Gaussian noise of deviation σ · C is added to the sum.",
-            "security": (
-                "Sampling and noise come from the operating system's cryptographic stream."
-                if secure
-                else "Sampling and noise come from generators that the operating system's random numbers seed, not from a "
-                "cryptographic stream."
-            )
-            + " Time, memory and other side channels of training are not covered.",
+            "security": f"Noise: {'; '.join(statement.noise)}. Time, memory and other side channels of training are not covered.",
             "justification": reasons,
         },
     }
@@ -194,7 +185,7 @@ def _units(record: Record, statement: Statement) -> list[dict[str, Any]]:
                 "words": UNIT_WORDS[unit],
                 "examples": one.get("contributions"),
                 "epsilon": value,
-                "protection": HARDLY_ANY if value is None else protection(one),
+                "protection": grade(value),
                 "certainty": _certainty(value),
                 "reason": one["reason"],
             }

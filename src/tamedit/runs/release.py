@@ -22,8 +22,9 @@ from typing import Any
 from tamedit.errors import UserError
 from tamedit.files import unreadable, write_text
 from tamedit.privacy.entries import FILE_NAME as LEDGER
-from tamedit.privacy.entries import Record, read
+from tamedit.privacy.entries import Record
 from tamedit.privacy.statement import Statement
+from tamedit.runs.agreement import check_agreement
 from tamedit.runs.artifact import SPECIFICATION, WEIGHTS, ModelSpec, load_model
 from tamedit.runs.cards import PRIVACY_CARD, STATED, derived, gaps, privacy_card, rendered
 from tamedit.runs.signature import SIGNATURE, fingerprint, load_key, signed
@@ -55,7 +56,7 @@ def release(
     _check_place(out)
     signer = None if key is None else load_key(key)
     _, spec = load_model(run)
-    record = read(run) if spec.privacy.get("private") else None
+    record = check_agreement(run)[0] if spec.privacy.get("private") else None
     names = _acknowledged(run, spec, record, acknowledge)
     released = {
         "version": SOFTWARE,

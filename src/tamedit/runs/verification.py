@@ -118,10 +118,9 @@ def _contents(folder: Path, manifest: dict[str, Any], spec: ModelSpec, record: R
     for name, place in (("weights_sha256", WEIGHTS), ("ledger_sha256", LEDGER)):
         if manifest[name] is not None and (folder / place).is_file() and digest(folder / place) != manifest[name]:
             problems.append(f"{place} is not the one that the cards describe ({name})")
-    own = spec.model_dump()
-    if own.get("weights_sha256") not in (None, digest(folder / WEIGHTS)):
+    if spec.weights_sha256 not in (None, digest(folder / WEIGHTS)):
         problems.append(f"{WEIGHTS} is not the one that {SPECIFICATION} was written with")
-    if own.get("ledger_head") and f'"check":"{own["ledger_head"]}"'.encode() not in _last_line(folder / LEDGER):
+    if spec.ledger_head and f'"check":"{spec.ledger_head}"'.encode() not in _last_line(folder / LEDGER):
         problems.append(f"{LEDGER} does not end where it ended when {SPECIFICATION} was written")
     found = json.loads((folder / PRIVACY_CARD).read_bytes())
     wanted = json.loads(canonical(privacy_card(spec, record, {name: manifest[name] for name in FIELDS})))
