@@ -1,14 +1,15 @@
 """The examples of a private run, and how many of them each unit touches."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from pathlib import Path
 
 import numpy as np
 
-from tamedit.choices import Frozen
 from tamedit.data.calendar import network_covariates
 from tamedit.data.series import Series
 from tamedit.errors import UserError
+from tamedit.privacy.counting import Count, count
 from tamedit.privacy.settings import Privacy
 from tamedit.privacy.units import Contribution, Layout, contributions
 from tamedit.runs.config import RunConfig
@@ -18,26 +19,6 @@ CLOCK_CHANGES = (
     "days and weeks by the clock after it changes: units are 24 and 168 hours long and begin at the hour that was midnight when "
     "the study began, so a day by the clock may then lie in two of them"
 )
-
-
-class Count(Frozen):
-    """The number of examples, and of meters that have some, and how it came to be public."""
-
-    examples: int
-    meters: int
-    origin: Literal["at most", "stated", "noisy", "exact"] = "at most"
-    noise: float = 0.0  # standard deviation, if noisy
-
-    @property
-    def sentence(self) -> str:
-        """For the statement: what was taken as public."""
-        how = {
-            "stated": "as stated",
-            "noisy": f"counted with noise of standard deviation {self.noise:g}, which ε covers",
-            "exact": "counted exactly: a test has no guarantee",
-            "at most": "at most",
-        }[self.origin]
-        return f"the number of examples, {self.examples:,} ({how})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +47,15 @@ class PrivateLayout:
         """The examples with all that the network sees of them, a crop of each if the run says so."""
         found = replace(self.windows, series=network_covariates(self.windows.series, config.calendar))
         return found if config.crop is None else replace(found, length=config.crop)
+
+    def counted(self, privacy: Privacy, folder: Path, same: Callable[[int], int]) -> "PrivateLayout":
+        """The layout with the public number of its examples, the `same` in all processes."""
+        if self.count.origin != "at most":
+            return self
+        meters = len(set(self.windows.meter_of().tolist()))
+        found = count(len(self.windows), meters, privacy, self.contribution(), folder)
+        agreed = {"examples": same(found.examples), "meters": same(found.meters)}
+        return replace(self, count=found.model_copy(update=agreed))
 
     def check(self, train: Series, config: RunConfig) -> None:
         """The layout of other examples would be accounted wrongly: that is a mistake of the program."""

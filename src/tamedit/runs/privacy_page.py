@@ -1,12 +1,12 @@
 """PRIVACY.md of a private run: what is guaranteed, in plain words, for every unit, and what may leave the folder."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from tamedit.formatting import NOTHING
 from tamedit.formatting import epsilon as shown
-from tamedit.privacy.entries import FILE_NAME, Record
-from tamedit.privacy.plain_words import in_words
-from tamedit.privacy.statement import UNIT_WORDS, side_by_side
+from tamedit.privacy.entries import FILE_NAME
+from tamedit.privacy.statement import UNIT_WORDS
 from tamedit.runs.artifact import SPECIFICATION, WEIGHTS
 from tamedit.runs.folder import BOUNDS, CHECKPOINT, NOT_PRIVATE, READING, RUN, SCALING
 
@@ -25,10 +25,9 @@ MUST_STAY = {
 }
 
 
-def privacy_page(record: Record, everything: Record) -> str:
-    """The page, from the ledger of the run and that of its data set."""
-    units = side_by_side(record, everything=everything)
-    own = units[record.segments[-1].plan.unit]
+def privacy_page(units: dict[str, dict[str, Any]], unit: str, words: str) -> str:
+    """The page: the statement for every unit (`statement.side_by_side`), that of the run's own unit first, and in `words`."""
+    own = units[unit]
     statement = "\n".join(f"- {line}" for line in own["statement"].splitlines())
     table = _table(
         ("protected unit", "examples that it touches", f"ε at δ = {own['delta']:g}", "protection", "why"),
@@ -38,7 +37,7 @@ def privacy_page(record: Record, everything: Record) -> str:
 
 {statement}
 
-{in_words(own)}
+{words}
 
 ## The same training, for every unit
 

@@ -20,8 +20,8 @@ from tamedit.runs.provenance import Reference
 from tamedit.runs.recipe import REFERENCE, make_config
 from tamedit.runs.request import SIMULATED, TrainRequest
 from tamedit.runs.start import Initial, load_initial_run
+from tamedit.training.distributed import join_world
 from tamedit.training.loop import Progress
-from tamedit.training.private.counting import counted
 from tamedit.training.public import PLACE, simulated_start
 from tamedit.training.run import RunOutcome, train
 
@@ -82,6 +82,7 @@ def prepare(
 ) -> Prepared:
     """Everything that comes before private training: reading, checks, the model to begin from, the configuration, the plan."""
     assert request.out is not None
+    world = join_world()
     series, split = load_split(data, private=request.private, study=request.dates, **request.reading)
     seen = () if request.private else series.findings  # what a private run says ends up in logs
     for note in (*series.notes, *seen) if say else ():
@@ -96,7 +97,7 @@ def prepare(
     config = _configured(data, series, request, reference, initial)
     layout = layout_of(split.train, config)
     if layout is not None and request.privacy is not None:
-        layout = counted(layout, request.privacy, request.out)
+        layout = layout.counted(request.privacy, request.out, world.same_number)
     if layout is not None and request.planned:
         chosen = {"steps": request.steps, "batch_size": request.batch_size, "size": request.size}
         config = recommended(config, layout, request.minutes, **chosen)

@@ -20,7 +20,8 @@ from tamedit.files import write_text
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.tuning import folded, prepare, trained
 from tamedit.privacy.ledger import Ledger
-from tamedit.privacy.statement import Statement
+from tamedit.privacy.plain_words import in_words
+from tamedit.privacy.statement import Statement, side_by_side
 from tamedit.privacy.statistics import RELEASES
 from tamedit.runs.agreement import check_steps
 from tamedit.runs.artifact import ModelSpec, save_model
@@ -34,7 +35,6 @@ from tamedit.training.device import choose_device
 from tamedit.training.distributed import World, join_world
 from tamedit.training.loop import Outcome, Progress, Trainer
 from tamedit.training.private.budget import Budget, open_budget, stream_seed
-from tamedit.training.private.counting import counted
 from tamedit.training.private.gradients import LOGGED, PrivateGradients, opened
 from tamedit.training.private.released_bounds import private_network, refuse_noise
 from tamedit.training.private.released_scale import private_scaling, wants_private_units
@@ -81,7 +81,7 @@ def train(
     layout = layout_of(split.train, config) if layout is None else layout
     if layout is not None and config.privacy is not None:
         layout.check(split.train, config)
-        layout = counted(layout, config.privacy, folder)
+        layout = layout.counted(config.privacy, folder, world.same_number)
     windows = _windows(split.train, "training", config) if layout is None else layout.examples(config)
     refuse_noise(config, len(windows) if layout is None else layout.count.examples)
     scaling = make_scaling(config, facts, split.train)
@@ -106,11 +106,11 @@ def train(
         )
         if resume and (folder / CHECKPOINT).exists():
             trainer.resume()
-        if private and world.first:
+        if private and world.first and trainer.step:
             check_steps(folder, trainer.step)
         if layout is not None:
-            ledger = _budget(layout, config, facts, folder, world, scaling)
-            noisy = stack.enter_context(opened(network, config.process, ledger, recorder))
+            opening = _budget(layout, config, facts, folder, world, scaling)
+            noisy = stack.enter_context(opened(network, config.process, opening, len(windows), recorder))
             budget = noisy.budget
             _save_first(trainer)
             if wants_private_units(config, facts):
@@ -129,9 +129,9 @@ def train(
         plain = config.process, config.training.batch_size, world, recorder
         made = _run(trainer, noisy or PlainGradients(network, examples, *plain))
         if made.finished and world.first:
-            spec = describe(config, facts, split.train, scaling, budget.ledger if budget else None)
-            _finish(folder, spec, folded(trainer.weights()), budget.ledger if budget else None)
-            made.privacy = spec.privacy
+            ledger = budget.ledger if budget else None
+            spec = describe(config, facts, split.train, scaling, ledger)
+            made.privacy = _finish(folder, spec, folded(trainer.weights()), ledger)
     world.wait()
     return made
 
@@ -242,11 +242,13 @@ def _full(trainer: Trainer, error: SafetensorError) -> Resumable:
     return Resumable(f"Cannot write {place} ({error}); free some space, then continue with resume=True.")
 
 
-def _finish(folder: Path, spec: ModelSpec, weights: dict[str, torch.Tensor], ledger: Ledger | None) -> None:
-    """Write the model and, of a private run, its page."""
-    save_model(folder, spec, weights)
+def _finish(folder: Path, spec: ModelSpec, weights: dict[str, torch.Tensor], ledger: Ledger | None) -> dict[str, Any]:
+    """Write the model and, of a private run, its page; the statement."""
     if ledger is not None:
-        write_text(folder / PRIVACY, privacy_page(ledger.record, ledger.everything))
+        units, unit = side_by_side(ledger.record, everything=ledger.everything), ledger.record.segments[-1].plan.unit
+        write_text(folder / PRIVACY, privacy_page(units, unit, in_words(units[unit])))
+    save_model(folder, spec, weights)
+    return spec.privacy
 
 
 def describe(config: RunConfig, facts: DataFacts, series: Series, scaling: Scaling, ledger: Ledger | None) -> ModelSpec:

@@ -55,7 +55,7 @@ def make_source(examples: Examples, network: DiffusionTransformer | None = None,
     plan = PrivacyPlan(**fields)
     budget = Budget(plan, PRIVACY, None, World())
     process = Process()
-    source = PrivateGradients(network or make_network(), process, engine_losses(process), budget)
+    source = PrivateGradients(network or make_network(), process, engine_losses(process), budget, len(examples))
     return source.over(examples, until=10)
 
 

@@ -14,6 +14,7 @@ from tamedit.errors import UserError
 from tamedit.formatting import counted
 from tamedit.formatting import epsilon as shown
 from tamedit.privacy.accountant import Mechanism, epsilon
+from tamedit.privacy.counting import COUNTS
 from tamedit.privacy.entries import FILE_NAME, Record, merged, so_far
 from tamedit.privacy.ledger import Ledger, affordable_steps, together
 from tamedit.privacy.plan import PrivacyPlan
@@ -23,7 +24,6 @@ from tamedit.privacy.units import Contribution
 from tamedit.runs.config import RunConfig
 from tamedit.runs.layout import PrivateLayout
 from tamedit.training.distributed import World
-from tamedit.training.private.counting import COUNTS, mechanisms
 
 ENOUGH = 0.99  # of the budget: with less than the rest of it nothing can be trained
 
@@ -132,7 +132,7 @@ def open_budget(
     privacy, training = config.privacy, config.training
     assert privacy is not None
     count = layout.count
-    besides = [*([Mechanism(1.0, privacy.statistics_noise, statistics)] if statistics else []), *mechanisms(count)]
+    besides = [*([Mechanism(1.0, privacy.statistics_noise, statistics)] if statistics else []), *count.mechanisms]
     if privacy.test_only:
         shared = None
     own, everything = so_far(folder / FILE_NAME), so_far(shared)
@@ -161,7 +161,7 @@ def open_budget(
         limit=privacy.epsilon,
     ) as ledger:
         paid = {what for segment in ledger.record.segments for _, what in segment.charges}
-        for mechanism in mechanisms(count) if COUNTS not in paid else ():
+        for mechanism in count.mechanisms if COUNTS not in paid else ():
             ledger.charge(mechanism, COUNTS, mechanism.count)
         yield Budget(plan, privacy, ledger, world)
 

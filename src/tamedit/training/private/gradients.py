@@ -18,7 +18,6 @@ from tamedit.model.tuning import trained
 from tamedit.privacy.engine import Engine
 from tamedit.privacy.engine.backends import LossFunction
 from tamedit.privacy.ledger import BudgetEnded
-from tamedit.privacy.poisson import PoissonSampler
 from tamedit.runs.folder import NOT_PRIVATE
 from tamedit.training.loop import Ended
 from tamedit.training.private.budget import Budget
@@ -35,19 +34,22 @@ def opened(
     network: DiffusionTransformer,
     process: Process,
     ledger: AbstractContextManager[Budget],
+    there: int,
     recorder: Recorder | None = None,
 ) -> Iterator["PrivateGradients"]:
-    """The whole mechanism of a private run (engine, plan, sampler, noise, ledger), before any reading reaches it."""
+    """The whole mechanism of a private run (engine, plan, sampler, noise, ledger), before any reading reaches it.
+
+    `there`: how many examples there really are, which the plan need not know.
+    """
     losses = engine_losses(process)
     with ledger as budget:
-        yield PrivateGradients(network, process, losses, budget, recorder)
+        yield PrivateGradients(network, process, losses, budget, there, recorder)
 
 
 class PrivateGradients:
     """Puts the noisy, averaged gradient of a step into the network's parameters."""
 
     examples: Examples
-    sampler: PoissonSampler
     until: int
 
     def __init__(
@@ -56,20 +58,20 @@ class PrivateGradients:
         process: Process,
         losses: LossFunction,
         budget: Budget,
+        there: int,
         recorder: Recorder | None = None,
     ) -> None:
         plan, privacy = budget.plan, budget.privacy
         self.network, self.process, self.losses, self.budget, self.plan = network, process, losses, budget, plan
         self.ledger, self.world = budget.ledger, budget.world
         self.device = next(network.parameters()).device
-        self.noise = plan.noise()
+        self.sampler, self.noise = plan.sampler(examples=there), plan.noise()
         self.engine = Engine(network, clip=plan.clip, mode=privacy.clipping, groups=path_of)
         self.epsilon, self.recorder = float("nan"), recorder
 
     def over(self, examples: Examples, until: int) -> Self:
         """What to draw from, and the step at which training ends: known once the budget has paid for every statistic."""
         self.examples, self.until = examples, until
-        self.sampler = self.plan.sampler(examples=len(examples))
         return self
 
     def __call__(self, step: int) -> dict[str, float]:

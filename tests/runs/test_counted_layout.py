@@ -11,13 +11,13 @@ from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 from tamedit.errors import UserError
 from tamedit.privacy.accountant import epsilon
+from tamedit.privacy.counting import COUNTS, SHARE
 from tamedit.privacy.entries import read as read_ledger
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.config import Speed
 from tamedit.runs.folder import DataFacts
 from tamedit.runs.layout import PrivateLayout, private_layout
 from tamedit.runs.recipe import make_config
-from tamedit.training.private.counting import COUNTS, SHARE, counted, mechanisms
 from tamedit.training.run import train
 
 FACTS = DataFacts(typical_level=(0.35,), typical_scale=(0.35,))
@@ -39,22 +39,22 @@ def test_the_count_is_noisy_and_costs_about_a_hundredth_of_the_budget(
     fleet: Series, budget: float, tmp_path: Path
 ) -> None:
     layout, privacy = laid_out(fleet, epsilon=budget)
-    drawn = [counted(layout, privacy, tmp_path).count for _ in range(300)]
+    drawn = [layout.counted(privacy, tmp_path, int).count for _ in range(300)]
     noise = drawn[0].noise
     apart = np.array([one.examples - len(layout.windows) for one in drawn])
     assert abs(apart.mean()) < 4 * noise / np.sqrt(300)
     assert apart.std() == pytest.approx(noise, rel=0.2)
     touched = layout.contribution()
-    alone = epsilon(mechanisms(drawn[0]), privacy.delta, touched.k, touched.neighbour).value
+    alone = epsilon(drawn[0].mechanisms, privacy.delta, touched.k, touched.neighbour).value
     assert alone < budget * 2.5 * np.sqrt(SHARE)  # ε of Gaussian releases grows as the root of their share
 
 
 def test_a_stated_number_is_taken_and_a_test_counts_exactly(fleet: Series, tmp_path: Path) -> None:
     layout, privacy = laid_out(fleet, examples=777)
-    assert counted(layout, privacy, tmp_path).count.examples == 777
-    assert not mechanisms(counted(layout, privacy, tmp_path).count)
+    assert layout.counted(privacy, tmp_path, int).count.examples == 777
+    assert not layout.counted(privacy, tmp_path, int).count.mechanisms
     layout, privacy = laid_out(fleet, test_only=True)
-    assert counted(layout, privacy, tmp_path).count.examples == len(layout.windows)
+    assert layout.counted(privacy, tmp_path, int).count.examples == len(layout.windows)
 
 
 def test_a_run_pays_for_its_count_before_training_and_keeps_it_when_resumed(fleet: Series, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_run_pays_for_its_count_before_training_and_keeps_it_when_resumed(flee
     assert "column 'meter' names the meters, about" in statement
     assert "the extent of the study, 2023-01-01 to 2023-02-01" in statement
     layout = private_layout(split.train, config.window, config.stride, privacy)
-    assert counted(layout, privacy, tmp_path).count.examples == plan.examples
+    assert layout.counted(privacy, tmp_path, int).count.examples == plan.examples
 
 
 def test_the_sampler_draws_from_what_is_there_and_the_plan_never_says(fleet: Series) -> None:

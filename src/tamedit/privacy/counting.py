@@ -11,62 +11,66 @@ it has no guarantee.
 """
 
 import math
-from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
+from tamedit.choices import Frozen
 from tamedit.privacy.accountant import Mechanism
-from tamedit.privacy.entries import FILE_NAME, read
+from tamedit.privacy.entries import FILE_NAME, so_far
 from tamedit.privacy.noise import secure_normals
 from tamedit.privacy.plan import calibrate
 from tamedit.privacy.settings import Privacy
-from tamedit.runs.layout import Count, PrivateLayout
-from tamedit.training.distributed import join_world
+from tamedit.privacy.units import Contribution
 
 COUNTS, RELEASES = "number of examples and of meters", 2  # what the ledger calls it, and how many releases it takes
 SHARE = 0.01  # of the budget
 FEWEST = 2  # examples, whatever the noise says
 
 
-def counted(layout: PrivateLayout, privacy: Privacy, folder: Path) -> PrivateLayout:
-    """The layout with the public number of its examples; a run that is resumed keeps the number of its ledger."""
-    if layout.count.origin != "at most":
-        return layout
-    found = _known(folder) or _fresh(layout, privacy)
-    world = join_world()
-    examples, meters = world.same_number(found.examples), world.same_number(found.meters)
-    return replace(layout, count=found.model_copy(update={"examples": examples, "meters": meters}))
+class Count(Frozen):
+    """The number of examples, and of meters that have some, and how it came to be public."""
+
+    examples: int
+    meters: int
+    origin: Literal["at most", "stated", "noisy", "exact"] = "at most"
+    noise: float = 0.0  # standard deviation, if noisy
+
+    @property
+    def sentence(self) -> str:
+        """For the statement: what was taken as public."""
+        how = {
+            "stated": "as stated",
+            "noisy": f"counted with noise of standard deviation {self.noise:g}, which ε covers",
+            "exact": "counted exactly: a test has no guarantee",
+            "at most": "at most",
+        }[self.origin]
+        return f"the number of examples, {self.examples:,} ({how})"
+
+    @property
+    def mechanisms(self) -> list[Mechanism]:
+        """What the counts cost."""
+        return [Mechanism(1.0, self.noise, RELEASES)] if self.origin == "noisy" else []
 
 
-def mechanisms(count: Count) -> list[Mechanism]:
-    """What the counts cost."""
-    return [Mechanism(1.0, count.noise, RELEASES)] if count.origin == "noisy" else []
-
-
-def _known(folder: Path) -> Count | None:
-    """What an earlier segment of this run has counted."""
-    if not (folder / FILE_NAME).exists():
-        return None
-    segments = read(folder).segments
-    return Count.model_validate(segments[-1].facts["count"]) if segments and "count" in segments[-1].facts else None
-
-
-def _fresh(layout: PrivateLayout, privacy: Privacy) -> Count:
-    examples, meters = len(layout.windows), len(set(layout.windows.meter_of().tolist()))
+def count(examples: int, meters: int, privacy: Privacy, touched: Contribution, folder: Path) -> Count:
+    """The public number of examples; a run that is resumed keeps the number in its ledger."""
+    for segment in reversed(so_far(folder / FILE_NAME).segments):
+        if "count" in segment.facts:
+            return Count.model_validate(segment.facts["count"])
     if privacy.test_only:
         return Count(origin="exact", examples=examples, meters=meters)
     if privacy.examples is not None:
         return Count(origin="stated", examples=privacy.examples, meters=0)
-    noise = _noise(layout, privacy)
+    noise = _noise(privacy, touched)
     first, second = (noise * secure_normals(2)).tolist()
     drawn = round(examples + first), round(meters + second)
     return Count(origin="noisy", examples=max(drawn[0], FEWEST), meters=max(drawn[1], 1), noise=noise)
 
 
-def _noise(layout: PrivateLayout, privacy: Privacy) -> float:
+def _noise(privacy: Privacy, touched: Contribution) -> float:
     """σ of each count, rounded up to two digits."""
     if privacy.epsilon is None:
         return privacy.statistics_noise
-    touched = layout.contribution()
     whole = calibrate(privacy.epsilon, 1.0, 1, privacy.delta, touched.k, touched.neighbour, tolerance=1e-2)
     wanted = whole * math.sqrt(RELEASES / SHARE)
     unit = 10.0 ** (math.floor(math.log10(wanted)) - 1)
