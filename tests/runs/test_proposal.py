@@ -80,7 +80,7 @@ def test_other_runs_are_left_alone(chosen: dict[str, Any], tmp_path: Path) -> No
     request = TrainRequest(out=tmp_path, **chosen)
     prepared = prepare(series, request)
     assert not request.planned
-    assert prepared.config == make_config(series, IN_MEMORY, **chosen)
+    assert prepared.config == make_config(prepared.series, IN_MEMORY, **chosen)
 
 
 def test_bounds_of_every_block_keep_the_size_that_they_were_made_for() -> None:

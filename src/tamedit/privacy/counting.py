@@ -64,7 +64,8 @@ def count(examples: int, meters: int, privacy: Privacy, touched: Contribution, f
     noise = _noise(privacy, touched)
     first, second = (noise * secure_normals(2)).tolist()
     drawn = round(examples + first), round(meters + second)
-    return Count(origin="noisy", examples=max(drawn[0], FEWEST), meters=max(drawn[1], 1), noise=noise)
+    fewest = max(FEWEST, round(2 * noise))  # below that the count says nothing, and a large sampling rate costs much
+    return Count(origin="noisy", examples=max(drawn[0], fewest), meters=max(drawn[1], 1), noise=noise)
 
 
 def _noise(privacy: Privacy, touched: Contribution) -> float:

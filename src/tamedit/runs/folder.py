@@ -98,8 +98,9 @@ def claimed(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> 
         if RUN in new and not _advanced(folder):
             for name in new:
                 (folder / name).unlink(missing_ok=True)
-            if not existed and not any(folder.iterdir()):
-                folder.rmdir()
+            for place in (folder / NOT_PRIVATE, *([] if existed else [folder])):
+                if place.is_dir() and not any(place.iterdir()):
+                    place.rmdir()
         raise
 
 

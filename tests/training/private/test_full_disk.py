@@ -33,7 +33,7 @@ def fleet() -> Series:
 
 
 def run(series: Series, folder: Path, resume: bool = False) -> RunOutcome:
-    privacy = Privacy(epsilon=6.0, unit="day")
+    privacy = Privacy(epsilon=6.0, unit="day", examples=58)
     config = make_config(
         series, "homes", scale="smoke", steps=STEPS, window=24, size="tiny", privacy=privacy, batch_size=4
     )
