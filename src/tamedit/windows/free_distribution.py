@@ -1,0 +1,245 @@
+"""The free distribution: what a window's own observed cells say about every one of its cells, without any training.
+
+For cell t of a window and channel, in units of the window, F_t is a mixture of six components made of the observed cells j ≠ t:
+
+    recent, hour, near     a kernel around each x_j, weighted by the hour of the day and the days between, by the hour
+                           alone, or by the steps between
+    window                 the same, all cells alike
+    line, profile          a bridge between the nearest observed neighbours, with its own leave-one-out errors (`bridges`)
+
+and a little of one broad bell, so that tails reach beyond what was observed. The share π of a component is found by each window
+for itself: the likelihood of its own observed cells when they are left out is maximised by EM, with pseudo-counts in favour of
+a public prior. Cells far from any reading must not trust neighbours, so there are three sets of shares, found by
+leaving out the cell alone, or with it all cells that are fewer than `gaps` steps away (the shares that a long gap or
+a forecast would have needed). A mixture is wider than its best component: z is multiplied by `sharpen`.
+
+The map z = Φ⁻¹(F_t(x)) is stored as a table of rising knots (x, z) per cell, straight between knots and beyond the last ones;
+so its inverse is exact. Under F_t itself z is N(0, 1). Cells that are not observed are never read and windows never meet.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from tamedit.windows.anchor import neighbours
+from tamedit.windows.bridges import ERRORS, Bridge, bridge, errors, season_profile
+
+COMPONENTS = ("recent", "hour", "near", "window", "line", "profile")
+ROWS = 64  # windows and channels at a time: what they need fits into the processor's cache
+
+
+@dataclass(frozen=True)
+class Constants:
+    """All that is not found by each window for itself: the same for all data (benchmarks/free_distribution.py chose it)."""
+
+    hours: float = 1.5  # how far the same hour reaches; hours are 24ths of a season
+    days: float = 4.0  # how fast days are forgotten
+    steps: float = 1.5  # how near a neighbour is
+    kernel: float = 0.1  # around each observed cell, of the window's scale
+    broad: float = 0.02  # the share of the broad bell
+    memory: tuple[float, float] = (200.0, 6.0)  # of the deviations from the mean (line) and from the profile, in hours
+    gaps: tuple[int, ...] = (0, 3, 9)  # hours left out around a cell, one for every set of shares
+    reach: tuple[int, ...] = (2, 6)  # hours to the nearest reading up to which the first sets are used
+    prior: tuple[tuple[float, ...], ...] = ((2, 1, 1, 0.5, 2, 1), (2, 1, 0.5, 0.5, 1, 2), (2, 2, 0.01, 0.5, 0.01, 2))
+    strength: float = 6.0  # cells that the prior counts for
+    rounds: int = 6  # of EM
+    sharpen: tuple[float, ...] = (1.15, 1.1, 1.05)
+
+
+DEFAULT = Constants()
+COMMON, AROUND = 40, (-3.0, -2.0, -1.4, -0.9, -0.5, -0.2, 0.2, 0.5, 0.9, 1.4, 2.0, 3.0)  # knots: 40 + 2 · 12
+WIDTH, BEYOND, LEAST_SLOPE, STEP = 1.5, 3.0, 0.01, 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class FreeDistribution:
+    """F_t of every cell: knots of x (in units of the window) and the z that belongs to each; both rise along the last axis."""
+
+    knots: Float[Tensor, "B L K G"]
+    z: Float[Tensor, "B L K G"]
+    level: Float[Tensor, "B 1 K"]
+    scale: Float[Tensor, "B 1 K"]
+
+    def to_z(self, values: Float[Tensor, "B L K"]) -> Float[Tensor, "B L K"]:
+        """Φ⁻¹(F_t(x)) of a value in the data's units for every cell."""
+        return _interpolate(self.knots, self.z, ((values - self.level) / self.scale)[..., None])[..., 0]
+
+    def from_z(self, z: Float[Tensor, "B S L K"]) -> Float[Tensor, "B S L K"]:
+        """F_t⁻¹(Φ(z)), in the data's units, for S numbers per cell."""
+        units = _interpolate(self.z, self.knots, z.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        return units * self.scale[:, None] + self.level[:, None]
+
+    def quantile(self, probability: float) -> Float[Tensor, "B L K"]:
+        """The value below which a share `probability` of F_t lies."""
+        z = torch.special.ndtri(torch.tensor(probability, dtype=torch.float64)).to(self.z)
+        return self.from_z(z.expand(self.z.shape[:-1])[:, None])[:, 0]
+
+
+def _interpolate(
+    of: Float[Tensor, "*cells G"], to: Float[Tensor, "*cells G"], at: Float[Tensor, "*cells S"]
+) -> Float[Tensor, "*cells S"]:
+    """Straight lines between knots, and beyond the ends as between the last two."""
+    right = torch.searchsorted(of, at.contiguous()).clamp(1, of.shape[-1] - 1)
+    low, high = of.gather(-1, right - 1), of.gather(-1, right)
+    share = (at - low) / (high - low).clamp_min(1e-9)
+    return torch.lerp(to.gather(-1, right - 1), to.gather(-1, right), share)
+
+
+@torch.no_grad()
+def free_distribution(
+    values: Float[Tensor, "B L K"],
+    observed: Bool[Tensor, "B L K"],
+    period: int,
+    level: Float[Tensor, "B 1 K"],
+    scale: Float[Tensor, "B 1 K"],
+    constants: Constants = DEFAULT,
+) -> FreeDistribution:
+    """F_t of every cell. `level` and `scale` come from `Scaling.units`: their floors hold a constant window together."""
+    batch, length, channels = values.shape
+    units = torch.where(observed, (values - level) / scale, 0.0).transpose(1, 2).reshape(-1, length)
+    seen = observed.transpose(1, 2).reshape(-1, length)
+    geometry = _geometry(length, period, constants)
+    parts = [
+        _tables(one, known, geometry, constants)
+        for one, known in zip(units.split(ROWS), seen.split(ROWS), strict=True)
+    ]
+    knots, z = (
+        torch.cat(both).view(batch, channels, length, -1).transpose(1, 2).contiguous()
+        for both in zip(*parts, strict=True)
+    )
+    return FreeDistribution(knots, z, level, scale)
+
+
+@dataclass(frozen=True, eq=False)
+class _Geometry:
+    """What depends on places alone, not on readings."""
+
+    near: Float[Tensor, "C L L"]  # the weight of cell j for cell t in each kernel component; 0 for j = t
+    apart: Float[Tensor, "L L"]  # steps
+    other_days: Float[Tensor, "L L"]  # the weights of the profile
+    hour: float  # steps
+    gaps: tuple[int, ...]  # steps
+
+
+@lru_cache(maxsize=8)
+def _geometry(length: int, period: int, constants: Constants) -> _Geometry:
+    step = torch.arange(length, dtype=torch.float32)
+    apart = (step[:, None] - step).abs()
+    seasonal = 1 < period < length
+    season = float(period) if seasonal else max(length / 7, 1.0)
+    hour = max(season / 24, 1.0)
+    around = torch.minimum(apart % season, season - apart % season)
+    same = torch.exp(-0.5 * (around / max(constants.hours * season / 24, 0.5)) ** 2)
+    same = same if seasonal else torch.ones_like(apart)
+    recent = same * torch.exp(-apart / season / constants.days)
+    steps = (1 + (apart / constants.steps) ** 2) ** -1.5
+    near = torch.stack([recent, same, steps, torch.ones_like(apart)]) * (apart > 0)
+    other_days = recent * (apart >= season / 2) * float(seasonal)
+    return _Geometry(near, apart, other_days, hour, tuple(round(gap * hour) for gap in constants.gaps))
+
+
+def _tables(
+    units: Float[Tensor, "N L"], seen: Bool[Tensor, "N L"], geometry: _Geometry, constants: Constants
+) -> tuple[Float[Tensor, "N L G"], Float[Tensor, "N L G"]]:
+    """Knots and z of a few windows and channels."""
+    count = seen.to(units.dtype)
+    profile = season_profile(units, count, geometry.other_days)
+    near = neighbours(seen[..., None])
+    bridged = [
+        [
+            bridge(units, seen, base, memory * geometry.hour, gap, near)
+            for base, memory in zip((torch.zeros_like(units), profile), constants.memory, strict=True)
+        ]
+        for gap in geometry.gaps
+    ]
+    shares = _shares(units, count, geometry, bridged, constants)  # (N, sets, components)
+    chosen = _sets(near.before[..., 0], near.after[..., 0], seen, geometry.hour, constants)
+    share = shares.gather(1, chosen[..., None].expand(*chosen.shape, shares.shape[2]))  # (N, L, C)
+    weights = torch.zeros(len(units), *geometry.apart.shape)
+    for component, place in enumerate(geometry.near):
+        total = (count @ place.T)[..., None]  # (N, L, 1)
+        weights += (share[..., component, None] / total.clamp_min(1e-20)) * (total > 0) * place
+    weights *= count[:, None]
+    common = _common_knots(units, seen)  # (N, 40)
+    atoms = torch.sigmoid((common[:, None] - units[..., None]) / constants.kernel)  # (N, L, 40)
+    below = weights @ atoms  # (N, L, 40)
+    mass = weights.sum(-1, keepdim=True)
+    lines = [errors([one[which] for one in bridged], count, chosen) for which in range(2)]
+    first = torch.tensor(AROUND)
+    extra = torch.cat([one.centre[..., None] + one.width * first for one in lines], -1)
+    at_extra = _interpolate(common[:, None].expand_as(below), below, extra).clamp_min(0)
+    knots, order = torch.cat([common[:, None].expand_as(below), extra], -1).sort(-1)
+    knots += STEP * torch.arange(knots.shape[-1])
+    cumulative = torch.cat([below, torch.minimum(at_extra, mass)], -1).gather(-1, order)
+    for which, line in enumerate(lines):
+        held = share[..., len(geometry.near) + which, None] * line.known
+        cumulative += held * line.cumulative(knots)
+        mass = mass + held
+    kept = 1 - constants.broad
+    cumulative = kept * cumulative + (1 - kept * mass) * torch.sigmoid(knots / (WIDTH * ERRORS))
+    z = torch.special.ndtri(cumulative.clamp(1e-6, 1 - 1e-6))
+    z = (z * torch.tensor(constants.sharpen)[chosen][..., None]).cummax(-1).values + LEAST_SLOPE * knots
+    ends = torch.tensor([-BEYOND, BEYOND])
+    knots = torch.cat([knots[..., :1] + ends[0], knots, knots[..., -1:] + ends[1]], -1)
+    return knots, torch.cat([z[..., :1] + ends[0], z, z[..., -1:] + ends[1]], -1)
+
+
+def _sets(
+    before: Int64[Tensor, "N L"], after: Int64[Tensor, "N L"], seen: Bool[Tensor, "N L"], hour: float, constants: Constants
+) -> Int64[Tensor, "N L"]:
+    """Which set of shares a cell uses: by the steps to the nearest observed cell but itself."""
+    length = seen.shape[1]
+    step = torch.arange(length)
+    left = torch.where(before < 0, -(10**6), before).roll(1, dims=1)
+    right = torch.where(after >= length, 10**6, after).roll(-1, dims=1)
+    left[:, 0], right[:, -1] = -(10**6), 10**6
+    nearest = torch.minimum(step - left, right - step)
+    return torch.stack([nearest > reach * hour for reach in constants.reach]).sum(0)
+
+
+def _shares(
+    units: Float[Tensor, "N L"],
+    count: Float[Tensor, "N L"],
+    geometry: _Geometry,
+    bridged: list[list[Bridge]],
+    constants: Constants,
+) -> Float[Tensor, "N sets C"]:
+    """π by EM: likelihoods of the observed cells under each component when they, and what lies around them, are left out."""
+    bell = torch.sigmoid((units[:, :, None] - units[:, None]) / constants.kernel)
+    bell = (bell * (1 - bell)).mul_(count[:, None] / constants.kernel)  # (N, j, i): the kernel around i, at j
+    places = torch.stack([geometry.near * (geometry.apart > gap) for gap in geometry.gaps])  # (sets, C, L, L)
+    sets, kernels, length, _ = places.shape
+    by_cell = places.permute(2, 3, 0, 1).reshape(length, length, -1)  # (j, i, sets · C)
+    found = torch.bmm(bell.transpose(0, 1), by_cell)  # (j, N, sets · C)
+    total = torch.einsum("ni,jiq->jnq", count, by_cell)
+    atoms = (found / total.clamp_min(1e-20)).view(length, -1, sets, kernels).permute(1, 2, 0, 3)  # (N, sets, L, C)
+    lines = torch.stack(
+        [torch.stack([errors([one], count).density(units) for one in pair], -1) for pair in bridged], 1
+    )
+    broad = torch.sigmoid(units / (WIDTH * ERRORS))
+    floor = constants.broad * (broad * (1 - broad)) / (WIDTH * ERRORS) + 1e-9
+    likelihood = torch.cat([atoms, lines], -1) + floor[:, None, :, None]
+    prior = torch.tensor(constants.prior)
+    prior = prior / prior.sum(-1, keepdim=True)
+    share = prior.expand(len(units), -1, -1)
+    cells = count.sum(1)[:, None, None]
+    for _ in range(constants.rounds):
+        total = torch.einsum("nslc,nsc->nsl", likelihood, share)
+        held = torch.einsum("nslc,nsl->nsc", likelihood, count[:, None] / total) * share
+        share = (held + constants.strength * prior) / (cells + constants.strength)
+    return share
+
+
+def _common_knots(units: Float[Tensor, "N L"], seen: Bool[Tensor, "N L"]) -> Float[Tensor, "N G"]:
+    """Three quarters at equal ranks of the observed values, the others evenly over their range and beyond it."""
+    ranks = 3 * COMMON // 4
+    ordered = torch.where(seen, units, torch.inf).sort(dim=1).values
+    last = (seen.sum(1, keepdim=True) - 1).clamp_min(0)
+    place = torch.linspace(0, 1, ranks) * last
+    quantile = ordered.gather(1, place.round().long()).nan_to_num(posinf=0.0)
+    low, high = quantile[:, :1] - BEYOND, quantile[:, -1:] + BEYOND
+    even = low + (high - low) * torch.linspace(0, 1, COMMON - ranks)
+    return torch.cat([quantile, even], 1).sort(dim=1).values + STEP * torch.arange(COMMON)
