@@ -133,6 +133,8 @@ def test_plain_words(
     code, said, _ = ask(monkeypatch, capsys, "evaluate", out, "--windows", 3, "--samples", 4)
     assert code == 0
     assert "free fill + Gaussian" in said
+    assert said.index("this model") < said.index("free distribution") < said.index("free fill + Gaussian")
+    assert said.count("gain over the free distribution") == 2
     assert said.strip().endswith("not private.")
 
 

@@ -17,7 +17,7 @@ from tamedit.evaluation.metrics import METRICS
 from tamedit.runs.folder import load_run
 from tamedit.training.run import train
 
-PROBABILISTIC = ("model", "free_probabilistic", "seasonal_draws")
+PROBABILISTIC = ("model", "free_distribution", "free_probabilistic", "seasonal_draws")
 
 
 def ask(
@@ -69,6 +69,7 @@ BASELINES = (
     "seasonal_naive",
     "seasonal_mean",
     "free_fill",
+    "free_distribution",
     "free_probabilistic",
     "seasonal_draws",
 )

@@ -18,8 +18,10 @@ from tamedit.evaluation.trial import Trial
 from tamedit.tasks.model import Model
 
 FAST = SamplerConfig(steps=2)
+PROBABILISTIC = ("model", "free_distribution", "free_probabilistic", "seasonal_draws")
 METHODS = {
     "model",
+    "free_distribution",
     "free_probabilistic",
     "seasonal_draws",
     "linear_interpolation",
@@ -51,7 +53,7 @@ def test_every_method_at_every_task(model: Model, split: Split) -> None:
     for row in result.rows:
         assert row.z.rmse == pytest.approx(row.original.rmse / deviation, rel=1e-4)
         assert row.z.crps > 0
-        assert (row.z.coverage50 is None) == (row.method not in ("model", "free_probabilistic", "seasonal_draws"))
+        assert (row.z.coverage50 is None) == (row.method not in PROBABILISTIC)
         assert row.z.coverage90 is None, "six samples reach no 90 %"
     # The mean of antithetic draws around the fill is the fill.
     for task in ("imputation", "forecast"):
@@ -66,7 +68,8 @@ def test_the_free_bar_is_the_same_for_every_floor(model: Model, split: Split) ->
     other.scaling = replace(model.scaling, floor=(5.0,), relative_floor=(2.0,))
     first, second = (evaluate(one, split, samples=4, windows=4, sampler=FAST) for one in (model, other))
     for task in ("imputation", "forecast"):
-        assert first.of(task, "free_probabilistic") == second.of(task, "free_probabilistic")
+        for method in ("free_distribution", "free_probabilistic"):
+            assert first.of(task, method) == second.of(task, method)
         assert first.of(task, "model") != second.of(task, "model")
 
 

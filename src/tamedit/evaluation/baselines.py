@@ -1,8 +1,10 @@
 """Training-free baselines ("free guesses"): no training, no privacy cost, only the window's own observed cells.
 
-A useful model beats them all. Two are probabilistic. `free_probabilistic` is the free fill with a Gaussian of the window's own
+A useful model beats them all. Three are probabilistic. `free_probabilistic` is the free fill with a Gaussian of the window's own
 scale around it, which is what the anchored network samples before any training. `seasonal_draws` assumes no shape: it
 draws from what the window itself shows around the same time of day. For skewed loads it is harder to beat.
+`free_distribution` (`windows/free_distribution.py`) is made of both ideas, with shares that each window finds for itself. It is the
+bar: nothing may be called useful that does not beat it.
 """
 
 from collections.abc import Callable
@@ -16,7 +18,9 @@ from torch import Tensor
 from tamedit.data.scaling import Scaling
 from tamedit.streams import example_keys, normals, uniforms
 from tamedit.windows.anchor import free_fill, linear_interpolation, seasonal_mean, seasonal_naive
+from tamedit.windows.free_distribution import DEFAULT, Constants, free_distribution
 
+BAR = "free_distribution"  # the free guess that a model has to beat
 Fill = Callable[[Float[Tensor, "B L K"], Bool[Tensor, "B L K"], int], Float[Tensor, "B L K"]]
 
 
@@ -61,6 +65,23 @@ def free_probabilistic(
     noise = normals(keys, drawn * length * channels).view(batch, drawn, length, channels)
     spread = torch.where(observed, 0.0, scale.expand_as(fill))[:, None]
     return fill[:, None] + (noise if drawn == samples else torch.cat([noise, -noise], dim=1)) * spread
+
+
+def distribution_draws(
+    values: Float[Tensor, "B L K"],
+    observed: Bool[Tensor, "B L K"],
+    units: tuple[Float[Tensor, "B 1 K"], Float[Tensor, "B 1 K"]],
+    period: int,
+    samples: int,
+    seed: int,
+    constants: Constants = DEFAULT,
+) -> Float[Tensor, "B S L K"]:
+    """Every unobserved cell is drawn from its free distribution, independently of the others. `units`: level and scale."""
+    batch, length, channels = values.shape
+    keys = example_keys(seed, "free distribution", 0, np.arange(batch, dtype=np.int64))
+    z = normals(keys, samples * length * channels).view(batch, samples, length, channels)
+    drawn = free_distribution(values, observed, period, *units, constants).from_z(z)
+    return torch.where(observed[:, None], values[:, None], drawn)
 
 
 def seasonal_draws(

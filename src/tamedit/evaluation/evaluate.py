@@ -15,6 +15,7 @@ import torch
 
 from tamedit.data.split import Split
 from tamedit.diffusion.sample import SamplerConfig
+from tamedit.evaluation.baselines import BAR
 from tamedit.evaluation.gains import METRICS as COMPARED
 from tamedit.evaluation.gains import Gain, gain, smallest_gain
 from tamedit.evaluation.intervals import LEVEL
@@ -67,6 +68,10 @@ class Evaluation:
             method: {name: gain(own, guess, name) for name in COMPARED} for method, guess in self.free(task).items()
         }
 
+    def gain_over_bar(self, task: str, metric: str) -> Gain | None:
+        """The gain over the free distribution."""
+        return gain(self.of(task, "model").z, self.of(task, BAR).z, metric)
+
     def smallest_gain(self, task: str, metric: str) -> tuple[str, Gain] | None:
         """The gain over the free guess that is hardest to beat."""
         return smallest_gain(self.of(task, "model").z, self.free(task), metric)
@@ -77,6 +82,7 @@ class Evaluation:
             tasks.setdefault(row.task, {})[row.method] = {"z": row.z.to_dict(), "original": row.original.to_dict()}
         return {
             "tasks": tasks,
+            "bar": BAR,
             "gains": {
                 task: {
                     method: {name: one and asdict(one) for name, one in found.items()}

@@ -2,6 +2,7 @@
 
 LABELS = {
     "model": "this model",
+    "free_distribution": "free distribution",
     "free_probabilistic": "free fill + Gaussian",
     "seasonal_draws": "draws from the same hour",
     "linear_interpolation": "linear interpolation",

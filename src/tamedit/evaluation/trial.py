@@ -12,7 +12,7 @@ from tamedit.data.series import Series
 from tamedit.data.split import Split
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
-from tamedit.evaluation.baselines import BASELINES, free_probabilistic, own_units, seasonal_draws
+from tamedit.evaluation.baselines import BAR, BASELINES, distribution_draws, free_probabilistic, own_units, seasonal_draws
 from tamedit.evaluation.intervals import bootstrap_weights, group_weights, usable_block
 from tamedit.tasks.model import Model
 from tamedit.windows.cut import Windows, cut
@@ -74,11 +74,12 @@ class Trial:
             True,
         )
         fill = BASELINES["free_fill"](visible, observed, period)
-        _, scale = own_units(model.scaling).units(visible, observed)
+        level, scale = own_units(model.scaling).units(visible, observed)
+        least = 0.0 if model.spec.non_negative else -torch.inf  # the baselines may use a public fact, too
+        free = distribution_draws(visible, observed, (level, scale), period, samples, seed)
+        yield BAR, free.clamp_min(least).numpy(), True
         free = free_probabilistic(fill, scale, observed, samples, seed)
-        if model.spec.non_negative:  # the baseline may use a public fact, too
-            free = free.clamp_min(0)
-        yield "free_probabilistic", free.numpy(), True
+        yield "free_probabilistic", free.clamp_min(least).numpy(), True
         draws = seasonal_draws(visible, observed, fill, period, samples, seed)
         yield "seasonal_draws", draws.numpy(), True
         for name, guess in BASELINES.items():

@@ -52,10 +52,13 @@ class Errors:
     def width(self) -> Float[Tensor, "N L 1"]:
         return 0.5 * (self.low + self.high) / ERRORS
 
-    def cumulative(self, knots: Float[Tensor, "N L G"]) -> Float[Tensor, "N L G"]:
+    def cumulative(self, knots: Float[Tensor, "N L G"], share: Float[Tensor, "N L 1"]) -> Float[Tensor, "N L G"]:
+        """`share` times the distribution function: 2 · below · σ(error / low), then below + (1 − below) (2 σ(error / high) − 1)."""
         error = knots - self.centre[..., None]
-        left = self.below * 2 * torch.sigmoid(error.clamp(max=0) / self.low)
-        return left + (1 - self.below) * (2 * torch.sigmoid(error.clamp(min=0) / self.high) - 1)
+        left = error < 0
+        half = torch.sigmoid(error.mul_(torch.where(left, 1 / self.low, 1 / self.high)))
+        half.mul_(torch.where(left, 2 * share * self.below, 2 * share * (1 - self.below)))
+        return half.add_(torch.where(left, 0.0, share * (2 * self.below - 1)))
 
     def density(self, at: Float[Tensor, "N L"]) -> Float[Tensor, "N L"]:
         error = (at - self.centre)[..., None]

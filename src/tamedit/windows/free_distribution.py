@@ -1,11 +1,10 @@
 """The free distribution: what a window's own observed cells say about every one of its cells, without any training.
 
-For cell t of a window and channel, in units of the window, F_t is a mixture of six components made of the observed cells j ≠ t:
+For cell t of a window and channel, in units of the window, F_t is a mixture of four components made of the observed cells j ≠ t:
 
-    recent, hour, near     a kernel around each x_j, weighted by the hour of the day and the days between, by the hour
-                           alone, or by the steps between
-    window                 the same, all cells alike
-    line, profile          a bridge between the nearest observed neighbours, with its own leave-one-out errors (`bridges`)
+    recent           a kernel around each x_j, weighted by how close it is in the hour of the day and in days
+    near             a kernel around each x_j, weighted by the steps between
+    line, profile    a bridge between the nearest observed neighbours, with its own leave-one-out errors (`bridges`)
 
 and a little of one broad bell, so that tails reach beyond what was observed. The share π of a component is found by each window
 for itself: the likelihood of its own observed cells when they are left out is maximised by EM, with pseudo-counts in favour of
@@ -27,7 +26,7 @@ from torch import Tensor
 from tamedit.windows.anchor import neighbours
 from tamedit.windows.bridges import ERRORS, Bridge, bridge, errors, season_profile
 
-COMPONENTS = ("recent", "hour", "near", "window", "line", "profile")
+COMPONENTS = ("recent", "near", "line", "profile")
 ROWS = 64  # windows and channels at a time: what they need fits into the processor's cache
 
 
@@ -35,22 +34,23 @@ ROWS = 64  # windows and channels at a time: what they need fits into the proces
 class Constants:
     """All that is not found by each window for itself: the same for all data (benchmarks/free_distribution.py chose it)."""
 
-    hours: float = 1.5  # how far the same hour reaches; hours are 24ths of a season
-    days: float = 4.0  # how fast days are forgotten
-    steps: float = 1.5  # how near a neighbour is
-    kernel: float = 0.1  # around each observed cell, of the window's scale
-    broad: float = 0.02  # the share of the broad bell
-    memory: tuple[float, float] = (200.0, 6.0)  # of the deviations from the mean (line) and from the profile, in hours
-    gaps: tuple[int, ...] = (0, 3, 9)  # hours left out around a cell, one for every set of shares
-    reach: tuple[int, ...] = (2, 6)  # hours to the nearest reading up to which the first sets are used
-    prior: tuple[tuple[float, ...], ...] = ((2, 1, 1, 0.5, 2, 1), (2, 1, 0.5, 0.5, 1, 2), (2, 2, 0.01, 0.5, 0.01, 2))
+    hours: float = 1.4  # how far the same hour reaches; hours are 24ths of a season
+    days: float = 5.0  # how fast days are forgotten
+    steps: float = 1.0  # how near a neighbour is
+    kernel: float = 0.05  # around each observed cell, of the window's scale
+    broad: float = 0.01  # the share of the broad bell
+    memory: tuple[float, float] = (200.0, 10.0)  # of the deviations from the mean (line) and from the profile, in hours
+    gaps: tuple[int, ...] = (0, 4, 6)  # hours left out around a cell, one for every set of shares
+    reach: tuple[int, ...] = (1, 4)  # hours to the nearest reading up to which the first sets are used
+    prior: tuple[tuple[float, ...], ...] = ((3, 1, 2, 1), (3, 0.5, 0.5, 2), (5, 0.01, 0.01, 1))
     strength: float = 6.0  # cells that the prior counts for
-    rounds: int = 6  # of EM
-    sharpen: tuple[float, ...] = (1.15, 1.1, 1.05)
+    rounds: int = 8  # of EM
+    sharpen: tuple[float, ...] = (1.25, 1.2, 1.15)
 
 
 DEFAULT = Constants()
-COMMON, AROUND = 40, (-3.0, -2.0, -1.4, -0.9, -0.5, -0.2, 0.2, 0.5, 0.9, 1.4, 2.0, 3.0)  # knots: 40 + 2 · 12
+COMMON, AROUND = 32, (-2.6, -1.4, -0.7, -0.2, 0.2, 0.7, 1.4, 2.6)  # 32 + 2 · 8 knots
+KNOTS = COMMON + 2 * len(AROUND)
 WIDTH, BEYOND, LEAST_SLOPE, STEP = 1.5, 3.0, 0.01, 1e-5
 
 
@@ -82,7 +82,7 @@ def _interpolate(
     of: Float[Tensor, "*cells G"], to: Float[Tensor, "*cells G"], at: Float[Tensor, "*cells S"]
 ) -> Float[Tensor, "*cells S"]:
     """Straight lines between knots, and beyond the ends as between the last two."""
-    right = torch.searchsorted(of, at.contiguous()).clamp(1, of.shape[-1] - 1)
+    right = torch.searchsorted(of.contiguous(), at.contiguous()).clamp(1, of.shape[-1] - 1)
     low, high = of.gather(-1, right - 1), of.gather(-1, right)
     share = (at - low) / (high - low).clamp_min(1e-9)
     return torch.lerp(to.gather(-1, right - 1), to.gather(-1, right), share)
@@ -107,7 +107,7 @@ def free_distribution(
         for one, known in zip(units.split(ROWS), seen.split(ROWS), strict=True)
     ]
     knots, z = (
-        torch.cat(both).view(batch, channels, length, -1).transpose(1, 2).contiguous()
+        torch.cat(both).view(batch, channels, length, KNOTS + 2).transpose(1, 2).contiguous()
         for both in zip(*parts, strict=True)
     )
     return FreeDistribution(knots, z, level, scale)
@@ -136,7 +136,7 @@ def _geometry(length: int, period: int, constants: Constants) -> _Geometry:
     same = same if seasonal else torch.ones_like(apart)
     recent = same * torch.exp(-apart / season / constants.days)
     steps = (1 + (apart / constants.steps) ** 2) ** -1.5
-    near = torch.stack([recent, same, steps, torch.ones_like(apart)]) * (apart > 0)
+    near = torch.stack([recent, steps]) * (apart > 0)
     other_days = recent * (apart >= season / 2) * float(seasonal)
     return _Geometry(near, apart, other_days, hour, tuple(round(gap * hour) for gap in constants.gaps))
 
@@ -158,33 +158,55 @@ def _tables(
     shares = _shares(units, count, geometry, bridged, constants)  # (N, sets, components)
     chosen = _sets(near.before[..., 0], near.after[..., 0], seen, geometry.hour, constants)
     share = shares.gather(1, chosen[..., None].expand(*chosen.shape, shares.shape[2]))  # (N, L, C)
-    weights = torch.zeros(len(units), *geometry.apart.shape)
-    for component, place in enumerate(geometry.near):
-        total = (count @ place.T)[..., None]  # (N, L, 1)
-        weights += (share[..., component, None] / total.clamp_min(1e-20)) * (total > 0) * place
-    weights *= count[:, None]
-    common = _common_knots(units, seen)  # (N, 40)
-    atoms = torch.sigmoid((common[:, None] - units[..., None]) / constants.kernel)  # (N, L, 40)
-    below = weights @ atoms  # (N, L, 40)
-    mass = weights.sum(-1, keepdim=True)
+    common = _common_knots(units, seen)  # (N, G)
+    below, mass = _kernels(units, count, common, share, geometry, constants)
     lines = [errors([one[which] for one in bridged], count, chosen) for which in range(2)]
-    first = torch.tensor(AROUND)
-    extra = torch.cat([one.centre[..., None] + one.width * first for one in lines], -1)
-    at_extra = _interpolate(common[:, None].expand_as(below), below, extra).clamp_min(0)
+    extra = torch.cat([one.centre[..., None] + one.width * torch.tensor(AROUND) for one in lines], -1)
     knots, order = torch.cat([common[:, None].expand_as(below), extra], -1).sort(-1)
     knots += STEP * torch.arange(knots.shape[-1])
-    cumulative = torch.cat([below, torch.minimum(at_extra, mass)], -1).gather(-1, order)
+    cumulative = torch.cat([below, _between(common, below, extra)], -1).gather(-1, order)
     for which, line in enumerate(lines):
         held = share[..., len(geometry.near) + which, None] * line.known
-        cumulative += held * line.cumulative(knots)
+        cumulative += line.cumulative(knots, held)
         mass = mass + held
     kept = 1 - constants.broad
-    cumulative = kept * cumulative + (1 - kept * mass) * torch.sigmoid(knots / (WIDTH * ERRORS))
+    broad = torch.sigmoid(knots / (WIDTH * ERRORS)).mul_(1 - kept * mass)
+    cumulative = cumulative.mul_(kept).add_(broad)
     z = torch.special.ndtri(cumulative.clamp(1e-6, 1 - 1e-6))
     z = (z * torch.tensor(constants.sharpen)[chosen][..., None]).cummax(-1).values + LEAST_SLOPE * knots
     ends = torch.tensor([-BEYOND, BEYOND])
     knots = torch.cat([knots[..., :1] + ends[0], knots, knots[..., -1:] + ends[1]], -1)
     return knots, torch.cat([z[..., :1] + ends[0], z, z[..., -1:] + ends[1]], -1)
+
+
+def _kernels(
+    units: Float[Tensor, "N L"],
+    count: Float[Tensor, "N L"],
+    common: Float[Tensor, "N G"],
+    share: Float[Tensor, "N L C"],
+    geometry: _Geometry,
+    constants: Constants,
+) -> tuple[Float[Tensor, "N L G"], Float[Tensor, "N L 1"]]:
+    """The kernel components' part of F_t at the common knots, and how much of F_t they are."""
+    totals = [(count @ place.T)[..., None] for place in geometry.near]  # (N, L, 1)
+    held = [share[..., one, None] * (total > 0) for one, total in enumerate(totals)]
+    weights = torch.zeros(1)
+    for one, total, place in zip(held, totals, geometry.near, strict=True):
+        weights = torch.addcmul(weights, one / total.clamp_min(1e-20), place)  # (N, L, L)
+    scaled = units[..., None] / constants.kernel
+    atoms = torch.sigmoid((common / constants.kernel)[:, None] - scaled).mul_(count[..., None])  # (N, L, G)
+    return weights @ atoms, torch.stack(held).sum(0)
+
+
+def _between(
+    common: Float[Tensor, "N G"], below: Float[Tensor, "N L G"], at: Float[Tensor, "N L E"]
+) -> Float[Tensor, "N L E"]:
+    """The same at other knots, by straight lines between the common ones; level beyond them."""
+    right = torch.searchsorted(common, at.flatten(1)).view(at.shape).clamp(1, common.shape[1] - 1)
+    places = common[:, None].expand_as(below)
+    low, high = places.gather(-1, right - 1), places.gather(-1, right)
+    share = ((at - low) / (high - low)).clamp_(0, 1)
+    return torch.lerp(below.gather(-1, right - 1), below.gather(-1, right), share)
 
 
 def _sets(
@@ -208,14 +230,16 @@ def _shares(
     constants: Constants,
 ) -> Float[Tensor, "N sets C"]:
     """π by EM: likelihoods of the observed cells under each component when they, and what lies around them, are left out."""
-    bell = torch.sigmoid((units[:, :, None] - units[:, None]) / constants.kernel)
-    bell = (bell * (1 - bell)).mul_(count[:, None] / constants.kernel)  # (N, j, i): the kernel around i, at j
+    scaled = units / constants.kernel
+    away = torch.where(count > 0, scaled, 1e9)  # kernels around cells that are not observed lie nowhere near
+    bell = torch.sigmoid(scaled[:, :, None] - away[:, None])
+    bell = torch.addcmul(bell, bell, bell, value=-1)  # (N, j, i): the kernel around i, at j, times its width
     places = torch.stack([geometry.near * (geometry.apart > gap) for gap in geometry.gaps])  # (sets, C, L, L)
     sets, kernels, length, _ = places.shape
     by_cell = places.permute(2, 3, 0, 1).reshape(length, length, -1)  # (j, i, sets · C)
     found = torch.bmm(bell.transpose(0, 1), by_cell)  # (j, N, sets · C)
     total = torch.einsum("ni,jiq->jnq", count, by_cell)
-    atoms = (found / total.clamp_min(1e-20)).view(length, -1, sets, kernels).permute(1, 2, 0, 3)  # (N, sets, L, C)
+    atoms = (found / (constants.kernel * total).clamp_min(1e-20)).view(length, -1, sets, kernels).permute(1, 2, 0, 3)  # (N, sets, L, C)
     lines = torch.stack(
         [torch.stack([errors([one], count).density(units) for one in pair], -1) for pair in bridged], 1
     )
