@@ -9,8 +9,7 @@ It is Markov, so the best guess of a cell from all others needs only the nearest
 With a long memory and base 0 this is a straight line whose spread grows with the distance to the readings; with a short
 memory and the profile of other days as base, it returns from the last reading to the usual day.
 
-The errors (x − mean) / spread of the observed cells make a distribution of two halves, each a logistic one with the mean size of its
-own side, so that it may be skewed.
+The errors (x − mean) / spread of the observed cells give the width of a logistic distribution around the mean of every cell.
 """
 
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from torch import Tensor
 from tamedit.windows.anchor import Neighbours
 
 ERRORS = 1 / (2 * log(2))  # the scale of a logistic distribution whose mean size is 1
-PRIOR_CELLS = 1.0  # errors of the window's own scale that are added to each side
+PRIOR_CELLS = 1.0  # errors of the window's own scale that are added
 SHRINK = 0.1  # of the profile towards the window's mean, in weights of a cell
 
 
@@ -34,38 +33,23 @@ class Bridge:
     mean: Float[Tensor, "N L"]
     spread: Float[Tensor, "N L"]
     known: Bool[Tensor, "N L"]  # whether anything was observed on either side
-    size: Float[Tensor, "N 2"]  # mean size of the errors below and above, in spreads
-    below: Float[Tensor, "N 1"]  # share of errors below 0
+    size: Float[Tensor, "N 1"]  # mean size of the errors, in spreads
 
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """A distribution around each cell: two logistic halves."""
+    """A logistic distribution around each cell."""
 
-    centre: Float[Tensor, "N L"]
-    low: Float[Tensor, "N L 1"]  # scales
-    high: Float[Tensor, "N L 1"]
-    below: Float[Tensor, "N L 1"]
-    known: Float[Tensor, "N L 1"]
+    centre: Float[Tensor, "N L 1"]
+    scale: Float[Tensor, "N L 1"]
+    known: Float[Tensor, "N L 1"]  # 0 where there is none
 
-    @property
-    def width(self) -> Float[Tensor, "N L 1"]:
-        return 0.5 * (self.low + self.high) / ERRORS
-
-    def cumulative(self, knots: Float[Tensor, "N L G"], share: Float[Tensor, "N L 1"]) -> Float[Tensor, "N L G"]:
-        """`share` times the distribution function: 2 · below · σ(error / low), then below + (1 − below) (2 σ(error / high) − 1)."""
-        error = knots - self.centre[..., None]
-        left = error < 0
-        half = torch.sigmoid(error.mul_(torch.where(left, 1 / self.low, 1 / self.high)))
-        half.mul_(torch.where(left, 2 * share * self.below, 2 * share * (1 - self.below)))
-        return half.add_(torch.where(left, 0.0, share * (2 * self.below - 1)))
+    def cumulative(self, knots: Float[Tensor, "N L G"]) -> Float[Tensor, "N L G"]:
+        return torch.sub(knots, self.centre).mul_(1 / self.scale).sigmoid_()
 
     def density(self, at: Float[Tensor, "N L"]) -> Float[Tensor, "N L"]:
-        error = (at - self.centre)[..., None]
-        scale = torch.where(error < 0, self.low, self.high)
-        share = torch.where(error < 0, self.below, 1 - self.below)
-        half = torch.sigmoid(error / scale)
-        return (2 * share * half * (1 - half) / scale * self.known)[..., 0]
+        half = self.cumulative(at[..., None])
+        return (half * (1 - half) / self.scale * self.known)[..., 0]
 
 
 def season_profile(
@@ -98,19 +82,14 @@ def bridge(
     mean, spread = base + at_left + at_right, (rise_p * rise_q / whole).sqrt()
     known = (before >= 0) | (after < length)
     error = torch.where(seen & known, (units - mean) / spread, 0.0)
-    sides = torch.stack([error < 0, error > 0], -1).to(units.dtype).sum(1)  # (N, 2)
-    sizes = torch.stack([-error.clamp(max=0), error.clamp(min=0)], -1).sum(1)
-    size = (sizes + PRIOR_CELLS) / (sides + PRIOR_CELLS)
-    below = (sides[:, :1] + 1) / (sides.sum(1, keepdim=True) + 2)
-    return Bridge(mean, spread, known, size, below)
+    cells = (seen & known).sum(1, keepdim=True)
+    size = (error.abs().sum(1, keepdim=True) + PRIOR_CELLS) / (cells + PRIOR_CELLS)
+    return Bridge(mean, spread, known, size)
 
 
-def errors(sets: list[Bridge], count: Float[Tensor, "N L"], chosen: Int64[Tensor, "N L"] | None = None) -> Errors:
+def errors(sets: list[Bridge], chosen: Int64[Tensor, "N L"]) -> Errors:
     """The first bridge (nothing left out but the cell) with the errors of the set that each cell uses."""
     first = sets[0]
-    which = torch.zeros_like(count, dtype=torch.long) if chosen is None else chosen
-    rows = torch.arange(len(count))[:, None]
-    size = torch.stack([one.size for one in sets], 1)[rows, which]  # (N, L, 2)
-    below = torch.stack([one.below for one in sets], 1)[rows, which]
-    scale = ERRORS * first.spread[..., None] * size
-    return Errors(first.mean, scale[..., :1], scale[..., 1:], below, first.known[..., None].to(count.dtype))
+    size = torch.cat([one.size for one in sets], 1).gather(1, chosen)  # (N, L)
+    scale = ERRORS * first.spread * size
+    return Errors(first.mean[..., None], scale[..., None], first.known[..., None].to(size.dtype))

@@ -160,20 +160,21 @@ def _tables(
     share = shares.gather(1, chosen[..., None].expand(*chosen.shape, shares.shape[2]))  # (N, L, C)
     common = _common_knots(units, seen)  # (N, G)
     below, mass = _kernels(units, count, common, share, geometry, constants)
-    lines = [errors([one[which] for one in bridged], count, chosen) for which in range(2)]
-    extra = torch.cat([one.centre[..., None] + one.width * torch.tensor(AROUND) for one in lines], -1)
+    lines = [errors([one[which] for one in bridged], chosen) for which in range(2)]
+    around = torch.tensor(AROUND) / ERRORS
+    extra = torch.cat([one.centre + one.scale * around for one in lines], -1)
     knots, order = torch.cat([common[:, None].expand_as(below), extra], -1).sort(-1)
     knots += STEP * torch.arange(knots.shape[-1])
     cumulative = torch.cat([below, _between(common, below, extra)], -1).gather(-1, order)
     for which, line in enumerate(lines):
         held = share[..., len(geometry.near) + which, None] * line.known
-        cumulative += line.cumulative(knots, held)
+        cumulative.addcmul_(line.cumulative(knots), held)
         mass = mass + held
     kept = 1 - constants.broad
-    broad = torch.sigmoid(knots / (WIDTH * ERRORS)).mul_(1 - kept * mass)
+    broad = torch.mul(knots, 1 / (WIDTH * ERRORS)).sigmoid_().mul_(1 - kept * mass)
     cumulative = cumulative.mul_(kept).add_(broad)
-    z = torch.special.ndtri(cumulative.clamp(1e-6, 1 - 1e-6))
-    z = (z * torch.tensor(constants.sharpen)[chosen][..., None]).cummax(-1).values + LEAST_SLOPE * knots
+    z = torch.special.ndtri(cumulative.clamp_(1e-6, 1 - 1e-6))
+    z = z.mul_(torch.tensor(constants.sharpen)[chosen][..., None]).cummax(-1).values.add_(knots, alpha=LEAST_SLOPE)
     ends = torch.tensor([-BEYOND, BEYOND])
     knots = torch.cat([knots[..., :1] + ends[0], knots, knots[..., -1:] + ends[1]], -1)
     return knots, torch.cat([z[..., :1] + ends[0], z, z[..., -1:] + ends[1]], -1)
@@ -190,11 +191,11 @@ def _kernels(
     """The kernel components' part of F_t at the common knots, and how much of F_t they are."""
     totals = [(count @ place.T)[..., None] for place in geometry.near]  # (N, L, 1)
     held = [share[..., one, None] * (total > 0) for one, total in enumerate(totals)]
-    weights = torch.zeros(1)
+    weights = units.new_zeros(len(units), *geometry.apart.shape)
     for one, total, place in zip(held, totals, geometry.near, strict=True):
-        weights = torch.addcmul(weights, one / total.clamp_min(1e-20), place)  # (N, L, L)
+        weights.addcmul_(one / total.clamp_min(1e-20), place)
     scaled = units[..., None] / constants.kernel
-    atoms = torch.sigmoid((common / constants.kernel)[:, None] - scaled).mul_(count[..., None])  # (N, L, G)
+    atoms = torch.sub((common / constants.kernel)[:, None], scaled).sigmoid_().mul_(count[..., None])  # (N, L, G)
     return weights @ atoms, torch.stack(held).sum(0)
 
 
@@ -232,16 +233,17 @@ def _shares(
     """π by EM: likelihoods of the observed cells under each component when they, and what lies around them, are left out."""
     scaled = units / constants.kernel
     away = torch.where(count > 0, scaled, 1e9)  # kernels around cells that are not observed lie nowhere near
-    bell = torch.sigmoid(scaled[:, :, None] - away[:, None])
-    bell = torch.addcmul(bell, bell, bell, value=-1)  # (N, j, i): the kernel around i, at j, times its width
+    bell = torch.sub(scaled[:, :, None], away[:, None]).sigmoid_()
+    bell.addcmul_(bell, bell, value=-1)  # (N, j, i): the kernel around i, at j, times its width
     places = torch.stack([geometry.near * (geometry.apart > gap) for gap in geometry.gaps])  # (sets, C, L, L)
     sets, kernels, length, _ = places.shape
     by_cell = places.permute(2, 3, 0, 1).reshape(length, length, -1)  # (j, i, sets · C)
     found = torch.bmm(bell.transpose(0, 1), by_cell)  # (j, N, sets · C)
     total = torch.einsum("ni,jiq->jnq", count, by_cell)
     atoms = (found / (constants.kernel * total).clamp_min(1e-20)).view(length, -1, sets, kernels).permute(1, 2, 0, 3)  # (N, sets, L, C)
+    none = torch.zeros_like(units, dtype=torch.long)
     lines = torch.stack(
-        [torch.stack([errors([one], count).density(units) for one in pair], -1) for pair in bridged], 1
+        [torch.stack([errors([one], none).density(units) for one in pair], -1) for pair in bridged], 1
     )
     broad = torch.sigmoid(units / (WIDTH * ERRORS))
     floor = constants.broad * (broad * (1 - broad)) / (WIDTH * ERRORS) + 1e-9
