@@ -27,6 +27,7 @@ from tamedit.windows.anchor import neighbours
 from tamedit.windows.bridges import ERRORS, Bridge, bridge, errors, season_profile
 
 COMPONENTS = ("recent", "near", "line", "profile")
+LEFT_OUT = 80  # at least as many cells are left out in turn to find the shares, where there are as many
 ROWS = 64  # windows and channels at a time: what they need fits into the processor's cache
 
 
@@ -231,30 +232,30 @@ def _shares(
     constants: Constants,
 ) -> Float[Tensor, "N sets C"]:
     """π by EM: likelihoods of the observed cells under each component when they, and what lies around them, are left out."""
+    used = slice(None, None, max(units.shape[1] // LEFT_OUT, 1))  # cells of long windows in turn: as good, and cheaper
     scaled = units / constants.kernel
     away = torch.where(count > 0, scaled, 1e9)  # kernels around cells that are not observed lie nowhere near
-    bell = torch.sub(scaled[:, :, None], away[:, None]).sigmoid_()
+    bell = torch.sub(scaled[:, used, None], away[:, None]).sigmoid_()
     bell.addcmul_(bell, bell, value=-1)  # (N, j, i): the kernel around i, at j, times its width
     places = torch.stack([geometry.near * (geometry.apart > gap) for gap in geometry.gaps])  # (sets, C, L, L)
-    sets, kernels, length, _ = places.shape
-    by_cell = places.permute(2, 3, 0, 1).reshape(length, length, -1)  # (j, i, sets · C)
+    by_cell = places[:, :, used].permute(2, 3, 0, 1).flatten(2)  # (j, i, sets · C)
     found = torch.bmm(bell.transpose(0, 1), by_cell)  # (j, N, sets · C)
     total = torch.einsum("ni,jiq->jnq", count, by_cell)
-    atoms = (found / (constants.kernel * total).clamp_min(1e-20)).view(length, -1, sets, kernels).permute(1, 2, 0, 3)  # (N, sets, L, C)
+    atoms = (found / (constants.kernel * total).clamp_min(1e-20)).unflatten(2, places.shape[:2]).permute(1, 2, 0, 3)  # (N, sets, L, C)
     none = torch.zeros_like(units, dtype=torch.long)
     lines = torch.stack(
         [torch.stack([errors([one], none).density(units) for one in pair], -1) for pair in bridged], 1
     )
     broad = torch.sigmoid(units / (WIDTH * ERRORS))
     floor = constants.broad * (broad * (1 - broad)) / (WIDTH * ERRORS) + 1e-9
-    likelihood = torch.cat([atoms, lines], -1) + floor[:, None, :, None]
+    likelihood = torch.cat([atoms, lines[:, :, used]], -1) + floor[:, None, used, None]
     prior = torch.tensor(constants.prior)
     prior = prior / prior.sum(-1, keepdim=True)
     share = prior.expand(len(units), -1, -1)
-    cells = count.sum(1)[:, None, None]
+    chosen, cells = count[:, None, used], count[:, used].sum(1)[:, None, None]
     for _ in range(constants.rounds):
         total = torch.einsum("nslc,nsc->nsl", likelihood, share)
-        held = torch.einsum("nslc,nsl->nsc", likelihood, count[:, None] / total) * share
+        held = torch.einsum("nslc,nsl->nsc", likelihood, chosen / total) * share
         share = (held + constants.strength * prior) / (cells + constants.strength)
     return share
 
