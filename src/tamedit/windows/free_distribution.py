@@ -119,7 +119,8 @@ class _Geometry:
     """What depends on places alone, not on readings."""
 
     near: Float[Tensor, "C L L"]  # the weight of cell j for cell t in each kernel component; 0 for j = t
-    apart: Float[Tensor, "L L"]  # steps
+    left_out: Float[Tensor, "J L Q"]  # the same for the cells that are left out in turn, for every gap (Q = sets · C)
+    used: slice  # which cells these are
     other_days: Float[Tensor, "L L"]  # the weights of the profile
     hour: float  # steps
     gaps: tuple[int, ...]  # steps
@@ -139,7 +140,10 @@ def _geometry(length: int, period: int, constants: Constants) -> _Geometry:
     steps = (1 + (apart / constants.steps) ** 2) ** -1.5
     near = torch.stack([recent, steps]) * (apart > 0)
     other_days = recent * (apart >= season / 2) * float(seasonal)
-    return _Geometry(near, apart, other_days, hour, tuple(round(gap * hour) for gap in constants.gaps))
+    gaps = tuple(round(gap * hour) for gap in constants.gaps)
+    used = slice(None, None, max(length // LEFT_OUT, 1))  # cells of long windows in turn: as good, and cheaper
+    places = torch.stack([near * (apart > gap) for gap in gaps])[:, :, used]  # (sets, C, J, L)
+    return _Geometry(near, places.permute(2, 3, 0, 1).flatten(2).contiguous(), used, other_days, hour, gaps)
 
 
 def _tables(
@@ -192,7 +196,7 @@ def _kernels(
     """The kernel components' part of F_t at the common knots, and how much of F_t they are."""
     totals = [(count @ place.T)[..., None] for place in geometry.near]  # (N, L, 1)
     held = [share[..., one, None] * (total > 0) for one, total in enumerate(totals)]
-    weights = units.new_zeros(len(units), *geometry.apart.shape)
+    weights = units.new_zeros(*units.shape, units.shape[1])
     for one, total, place in zip(held, totals, geometry.near, strict=True):
         weights.addcmul_(one / total.clamp_min(1e-20), place)
     scaled = units[..., None] / constants.kernel
@@ -232,16 +236,15 @@ def _shares(
     constants: Constants,
 ) -> Float[Tensor, "N sets C"]:
     """π by EM: likelihoods of the observed cells under each component when they, and what lies around them, are left out."""
-    used = slice(None, None, max(units.shape[1] // LEFT_OUT, 1))  # cells of long windows in turn: as good, and cheaper
+    used = geometry.used
     scaled = units / constants.kernel
     away = torch.where(count > 0, scaled, 1e9)  # kernels around cells that are not observed lie nowhere near
     bell = torch.sub(scaled[:, used, None], away[:, None]).sigmoid_()
     bell.addcmul_(bell, bell, value=-1)  # (N, j, i): the kernel around i, at j, times its width
-    places = torch.stack([geometry.near * (geometry.apart > gap) for gap in geometry.gaps])  # (sets, C, L, L)
-    by_cell = places[:, :, used].permute(2, 3, 0, 1).flatten(2)  # (j, i, sets · C)
-    found = torch.bmm(bell.transpose(0, 1), by_cell)  # (j, N, sets · C)
-    total = torch.einsum("ni,jiq->jnq", count, by_cell)
-    atoms = (found / (constants.kernel * total).clamp_min(1e-20)).unflatten(2, places.shape[:2]).permute(1, 2, 0, 3)  # (N, sets, L, C)
+    found = torch.bmm(bell.transpose(0, 1), geometry.left_out)  # (J, N, Q)
+    total = torch.einsum("ni,jiq->jnq", count, geometry.left_out)
+    atoms = (found / (constants.kernel * total).clamp_min(1e-20)).unflatten(2, (len(geometry.gaps), -1))
+    atoms = atoms.permute(1, 2, 0, 3)  # (N, sets, J, C)
     none = torch.zeros_like(units, dtype=torch.long)
     lines = torch.stack(
         [torch.stack([errors([one], none).density(units) for one in pair], -1) for pair in bridged], 1
