@@ -32,9 +32,15 @@ class Slow:
     def __init__(self, x: np.ndarray, seen: np.ndarray, period: int) -> None:
         self.x, self.where, self.period, self.length = x, np.flatnonzero(seen), period, len(x)
         self.hour = max(period / 24, 1.0)
+        ordered, side = sorted(x[self.where]), -(-len(self.where) // 20)
+        self.width = np.full(len(x), np.nan)
+        for j in self.where:
+            rank = ordered.index(x[j])
+            around = ordered[min(rank + side, len(ordered) - 1)] - ordered[max(rank - side, 0)]
+            self.width[j] = np.clip(SETTING.kernel * around, *SETTING.widths)
 
     def weights(self, t: int, gap: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """The observed cells more than `gap` steps away from t, and the weight of each by component."""
+        """The observed cells more than `gap` steps away from t, and the weight of each by kernel component."""
         cells = np.array([j for j in self.where if abs(j - t) > gap], dtype=int)
         apart = np.abs(cells - t).astype(float)
         around = np.minimum(apart % self.period, self.period - apart % self.period)
@@ -43,14 +49,14 @@ class Slow:
             "recent": same * np.exp(-apart / self.period / SETTING.days),
             "near": (1 + (apart / SETTING.steps) ** 2) ** -1.5,
         }
-        return {name: (self.x[cells], weight) for name, weight in every.items()}
+        return {name: (cells, weight) for name, weight in every.items()}
 
     @cache  # noqa: B019
     def profile(self, t: int) -> float:
         cells = [j for j in self.where if abs(j - t) >= self.period / 2]
-        values, weight = self.weights(t, -1)["recent"]
-        kept = np.isin(self.where, cells)
-        return float((values * weight)[kept].sum() / (weight[kept].sum() + 0.1))
+        every, weight = self.weights(t, -1)["recent"]
+        kept = np.isin(every, cells)
+        return float((self.x[every] * weight)[kept].sum() / (weight[kept].sum() + 0.1))
 
     @cache  # noqa: B019
     def bridge(self, t: int, gap: int, which: int) -> tuple[float, float] | None:
@@ -79,9 +85,9 @@ class Slow:
         for t in self.where:
             own = self.x[t]
             row = []
-            for values, weight in self.weights(t, gap).values():
-                bell = stats.logistic.pdf((own - values) / SETTING.kernel) / SETTING.kernel
-                row.append(float((bell * weight).sum() / weight.sum()) if len(values) else 0.0)
+            for cells, weight in self.weights(t, gap).values():
+                bell = stats.logistic.pdf((own - self.x[cells]) / self.width[cells]) / self.width[cells]
+                row.append(float((bell * weight).sum() / weight.sum()) if len(cells) else 0.0)
             for which in range(2):
                 mean, spread = self.bridge(t, gap, which) or (0.0, 1.0)
                 scale = self.law(gap, which) * spread
@@ -103,8 +109,8 @@ class Slow:
         number = self.number(t)
         share = dict(zip(COMPONENTS, self.shares(number), strict=True))
         total = np.zeros_like(at)
-        for name, (values, weight) in self.weights(t, 0).items():
-            kernels = logistic((at[:, None] - values) / SETTING.kernel)
+        for name, (cells, weight) in self.weights(t, 0).items():
+            kernels = logistic((at[:, None] - self.x[cells]) / self.width[cells])
             total += share[name] * (kernels * weight).sum(1) / weight.sum()
         for which, name in enumerate(COMPONENTS[2:]):
             mean, spread = self.bridge(t, 0, which)

@@ -38,7 +38,8 @@ class Constants:
     hours: float = 1.4  # how far the same hour reaches; hours are 24ths of a season
     days: float = 5.0  # how fast days are forgotten
     steps: float = 1.0  # how near a neighbour is
-    kernel: float = 0.05  # around each observed cell, of the window's scale
+    kernel: float = 0.3  # width around each observed cell, of the range that holds a tenth of the window's cells around it
+    widths: tuple[float, float] = (0.01, 0.1)  # least and largest width, of the window's scale
     broad: float = 0.01  # the share of the broad bell
     memory: tuple[float, float] = (200.0, 10.0)  # of the deviations from the mean (line) and from the profile, in hours
     gaps: tuple[int, ...] = (0, 4, 6)  # hours left out around a cell, one for every set of shares
@@ -160,11 +161,12 @@ def _tables(
         ]
         for gap in geometry.gaps
     ]
-    shares = _shares(units, count, geometry, bridged, constants)  # (N, sets, components)
+    widths = _widths(units, seen, constants)
+    shares = _shares(units, count, widths, geometry, bridged, constants)  # (N, sets, components)
     chosen = _sets(near.before[..., 0], near.after[..., 0], seen, geometry.hour, constants)
     share = shares.gather(1, chosen[..., None].expand(*chosen.shape, shares.shape[2]))  # (N, L, C)
     common = _common_knots(units, seen)  # (N, G)
-    below, mass = _kernels(units, count, common, share, geometry, constants)
+    below, mass = _kernels(units, count, widths, common, share, geometry)
     lines = [errors([one[which] for one in bridged], chosen) for which in range(2)]
     around = torch.tensor(AROUND) / ERRORS
     extra = torch.cat([one.centre + one.scale * around for one in lines], -1)
@@ -188,10 +190,10 @@ def _tables(
 def _kernels(
     units: Float[Tensor, "N L"],
     count: Float[Tensor, "N L"],
+    widths: Float[Tensor, "N L"],
     common: Float[Tensor, "N G"],
     share: Float[Tensor, "N L C"],
     geometry: _Geometry,
-    constants: Constants,
 ) -> tuple[Float[Tensor, "N L G"], Float[Tensor, "N L 1"]]:
     """The kernel components' part of F_t at the common knots, and how much of F_t they are."""
     totals = [(count @ place.T)[..., None] for place in geometry.near]  # (N, L, 1)
@@ -199,8 +201,8 @@ def _kernels(
     weights = units.new_zeros(*units.shape, units.shape[1])
     for one, total, place in zip(held, totals, geometry.near, strict=True):
         weights.addcmul_(one / total.clamp_min(1e-20), place)
-    scaled = units[..., None] / constants.kernel
-    atoms = torch.sub((common / constants.kernel)[:, None], scaled).sigmoid_().mul_(count[..., None])  # (N, L, G)
+    atoms = torch.sub(common[:, None], units[..., None]).mul_(1 / widths[..., None])
+    atoms = atoms.sigmoid_().mul_(count[..., None])  # (N, L, G)
     return weights @ atoms, torch.stack(held).sum(0)
 
 
@@ -231,19 +233,19 @@ def _sets(
 def _shares(
     units: Float[Tensor, "N L"],
     count: Float[Tensor, "N L"],
+    widths: Float[Tensor, "N L"],
     geometry: _Geometry,
     bridged: list[list[Bridge]],
     constants: Constants,
 ) -> Float[Tensor, "N sets C"]:
     """π by EM: likelihoods of the observed cells under each component when they, and what lies around them, are left out."""
     used = geometry.used
-    scaled = units / constants.kernel
-    away = torch.where(count > 0, scaled, 1e9)  # kernels around cells that are not observed lie nowhere near
-    bell = torch.sub(scaled[:, used, None], away[:, None]).sigmoid_()
-    bell.addcmul_(bell, bell, value=-1)  # (N, j, i): the kernel around i, at j, times its width
+    narrow = 1 / widths[:, None]
+    bell = torch.sub(units[:, used, None], units[:, None]).mul_(narrow).sigmoid_()
+    bell.addcmul_(bell, bell, value=-1).mul_(narrow * count[:, None])  # (N, j, i): the kernel around i, at j
     found = torch.bmm(bell.transpose(0, 1), geometry.left_out)  # (J, N, Q)
     total = torch.einsum("ni,jiq->jnq", count, geometry.left_out)
-    atoms = (found / (constants.kernel * total).clamp_min(1e-20)).unflatten(2, (len(geometry.gaps), -1))
+    atoms = (found / total.clamp_min(1e-20)).unflatten(2, (len(geometry.gaps), -1))
     atoms = atoms.permute(1, 2, 0, 3)  # (N, sets, J, C)
     none = torch.zeros_like(units, dtype=torch.long)
     lines = torch.stack(
@@ -261,6 +263,18 @@ def _shares(
         held = torch.einsum("nslc,nsl->nsc", likelihood, chosen / total) * share
         share = (held + constants.strength * prior) / (cells + constants.strength)
     return share
+
+
+def _widths(units: Float[Tensor, "N L"], seen: Bool[Tensor, "N L"], constants: Constants) -> Float[Tensor, "N L"]:
+    """Kernels are narrow where values lie close together, as at a home's base load, and wide where they are rare."""
+    ordered, order = torch.where(seen, units, torch.inf).sort(dim=1)
+    count = seen.sum(1, keepdim=True)
+    rank = torch.arange(units.shape[1]).expand_as(order)
+    side = (count + 19) // 20
+    high = ordered.gather(1, torch.minimum(rank + side, count - 1).clamp_min(0))
+    low = ordered.gather(1, (torch.minimum(rank, count - 1) - side).clamp_min(0))
+    width = (constants.kernel * (high - low)).nan_to_num(posinf=0.0).clamp(*constants.widths)
+    return torch.empty_like(units).scatter_(1, order, width)
 
 
 def _common_knots(units: Float[Tensor, "N L"], seen: Bool[Tensor, "N L"]) -> Float[Tensor, "N G"]:
