@@ -1,7 +1,7 @@
 """The free distribution: its constants, its scores without any training, and what it costs.
 
-    python benchmarks/free_distribution.py --choose                  one constant at a time, on simulated homes and training rows of ETT
-    python benchmarks/free_distribution.py --score etth1 household ideal     test windows, beside draws from the same hour
+    python benchmarks/free_distribution.py --choose          one constant at a time: simulated homes, training rows of ETT
+    python benchmarks/free_distribution.py --score etth1 household ideal      test windows
     python benchmarks/free_distribution.py --cost mini --batch 96    its share of a training step
 
 CRPS is given as a multiple of that of draws from the same hour, same windows and same hidden cells as `tamedit evaluate`:
@@ -16,7 +16,7 @@ import torch
 from _measure import ratio, take_turns
 
 from tamedit.data.loading import load_split
-from tamedit.data.scaling import fit_scaling
+from tamedit.data.scaling import Scaling, fit_scaling
 from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 from tamedit.data.sources import source
@@ -101,8 +101,10 @@ def choose(windows: int) -> None:
         *({"strength": value} for value in (2.0, 15.0)),
         *({"rounds": value} for value in (4, 15)),
         *({"sharpen": value} for value in ((1.0, 1.0, 1.0), (1.15, 1.1, 1.05), (1.35, 1.3, 1.25))),
-        *({"prior": tuple(tuple(1e-6 if k == out else p for k, p in enumerate(one)) for one in DEFAULT.prior)}
-          for out in range(4)),
+        *(
+            {"prior": tuple(tuple(1e-6 if k == out else p for k, p in enumerate(one)) for one in DEFAULT.prior)}
+            for out in range(4)
+        ),
     ):
         row(str(changed), places, replace(DEFAULT, **changed), windows)  # type: ignore[arg-type]
 
@@ -124,7 +126,8 @@ def cost(size: str, batch: int, channels: int, turns: int) -> None:
     homes = simulate(meters=batch * channels, hours=168)
     values = torch.from_numpy(homes.values).view(batch, channels, 168).transpose(1, 2).contiguous()
     mask = draw_masks(example_keys(0, "masks", 0, numbers), 168, MaskConfig())
-    scaling = own_units(fit_scaling("instance", replace(homes, values=values.flatten(0, 1).numpy(), targets=("x",) * channels)))
+    one, none = (1.0,) * channels, (0.0,) * channels
+    scaling = Scaling("instance", none, one, none, none, "none")
     examples = build_batch(values, mask, torch.zeros(batch, 168, 6), scaling, ExampleConfig())
     observed = torch.isfinite(values) & mask[..., None]
 
@@ -134,12 +137,17 @@ def cost(size: str, batch: int, channels: int, turns: int) -> None:
         denoising_loss(network, examples, time, noise, process).mean().backward()
         optimizer.step()
 
-    arms = {"free": lambda: _discard(free_distribution(values, observed, 24, examples.level, examples.scale)), "step": step}
+    arms = {
+        "free": lambda: _discard(free_distribution(values, observed, 24, examples.level, examples.scale)),
+        "step": step,
+    }
     seconds = take_turns(arms, turns, warm_up=1, clock="cpu")
     share = ratio(seconds, "free", "step")
     each = min(seconds["free"]) / batch / channels
-    print(f"size {size}, batch {batch}, {channels} channels, {torch.get_num_threads()} threads: {share['median']:.1%} of a step "
-          f"(quartiles {share['low']:.1%} to {share['high']:.1%}, best {share['best']:.1%}), {1e3 * each:.2f} ms a window and channel")
+    print(
+        f"size {size}, batch {batch}, {channels} channels, {torch.get_num_threads()} threads: {share['median']:.1%} of a step "
+        f"(quartiles {share['low']:.1%} to {share['high']:.1%}, best {share['best']:.1%}), {1e3 * each:.2f} ms a channel"
+    )
 
 
 def _discard(_: object) -> None:

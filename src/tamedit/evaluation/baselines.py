@@ -3,8 +3,8 @@
 A useful model beats them all. Three are probabilistic. `free_probabilistic` is the free fill with a Gaussian of the window's own
 scale around it, which is what the anchored network samples before any training. `seasonal_draws` assumes no shape: it
 draws from what the window itself shows around the same time of day. For skewed loads it is harder to beat.
-`free_distribution` (`windows/free_distribution.py`) is made of both ideas, with shares that each window finds for itself. It is the
-bar: nothing may be called useful that does not beat it.
+`free_distribution` (`windows/free_distribution.py`) is made of both ideas, with shares that each window finds for itself. It is
+the bar: nothing may be called useful that does not beat it.
 """
 
 from collections.abc import Callable

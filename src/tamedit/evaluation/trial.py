@@ -12,7 +12,14 @@ from tamedit.data.series import Series
 from tamedit.data.split import Split
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
-from tamedit.evaluation.baselines import BAR, BASELINES, distribution_draws, free_probabilistic, own_units, seasonal_draws
+from tamedit.evaluation.baselines import (
+    BAR,
+    BASELINES,
+    distribution_draws,
+    free_probabilistic,
+    own_units,
+    seasonal_draws,
+)
 from tamedit.evaluation.intervals import bootstrap_weights, group_weights, usable_block
 from tamedit.tasks.model import Model
 from tamedit.windows.cut import Windows, cut

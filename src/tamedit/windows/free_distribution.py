@@ -38,7 +38,9 @@ class Constants:
     hours: float = 1.4  # how far the same hour reaches; hours are 24ths of a season
     days: float = 5.0  # how fast days are forgotten
     steps: float = 1.0  # how near a neighbour is
-    kernel: float = 0.3  # width around each observed cell, of the range that holds a tenth of the window's cells around it
+    kernel: float = (
+        0.3  # width around each observed cell, of the range that holds a tenth of the window's cells around it
+    )
     widths: tuple[float, float] = (0.01, 0.1)  # least and largest width, of the window's scale
     broad: float = 0.01  # the share of the broad bell
     memory: tuple[float, float] = (200.0, 10.0)  # of the deviations from the mean (line) and from the profile, in hours
@@ -105,8 +107,7 @@ def free_distribution(
     seen = observed.transpose(1, 2).reshape(-1, length)
     geometry = _geometry(length, period, constants)
     parts = [
-        _tables(one, known, geometry, constants)
-        for one, known in zip(units.split(ROWS), seen.split(ROWS), strict=True)
+        _tables(one, known, geometry, constants) for one, known in zip(units.split(ROWS), seen.split(ROWS), strict=True)
     ]
     knots, z = (
         torch.cat(both).view(batch, channels, length, KNOTS + 2).transpose(1, 2).contiguous()
@@ -218,7 +219,11 @@ def _between(
 
 
 def _sets(
-    before: Int64[Tensor, "N L"], after: Int64[Tensor, "N L"], seen: Bool[Tensor, "N L"], hour: float, constants: Constants
+    before: Int64[Tensor, "N L"],
+    after: Int64[Tensor, "N L"],
+    seen: Bool[Tensor, "N L"],
+    hour: float,
+    constants: Constants,
 ) -> Int64[Tensor, "N L"]:
     """Which set of shares a cell uses: by the steps to the nearest observed cell but itself."""
     length = seen.shape[1]
@@ -248,9 +253,7 @@ def _shares(
     atoms = (found / total.clamp_min(1e-20)).unflatten(2, (len(geometry.gaps), -1))
     atoms = atoms.permute(1, 2, 0, 3)  # (N, sets, J, C)
     none = torch.zeros_like(units, dtype=torch.long)
-    lines = torch.stack(
-        [torch.stack([errors([one], none).density(units) for one in pair], -1) for pair in bridged], 1
-    )
+    lines = torch.stack([torch.stack([errors([one], none).density(units) for one in pair], -1) for pair in bridged], 1)
     broad = torch.sigmoid(units / (WIDTH * ERRORS))
     floor = constants.broad * (broad * (1 - broad)) / (WIDTH * ERRORS) + 1e-9
     likelihood = torch.cat([atoms, lines[:, :, used]], -1) + floor[:, None, used, None]
