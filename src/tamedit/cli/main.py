@@ -11,6 +11,7 @@ import typer
 from tamedit import __version__
 from tamedit.cli import extensions, options
 from tamedit.cli.account import account
+from tamedit.cli.audit import audit
 from tamedit.cli.calibrate import calibrate
 from tamedit.cli.data import app as data_app
 from tamedit.cli.demo import demo
@@ -37,7 +38,7 @@ app = typer.Typer(
 app.add_typer(data_app, name="data", help="Named data sets, the simulator, and a description of a file.")
 app.command(cls=KnowsOldNames)(train)
 app.command(cls=Diagnose)(diagnose)
-for command in (impute, forecast, generate, evaluate, report, plan, account, calibrate, release, verify, demo):
+for command in (impute, forecast, generate, evaluate, report, plan, account, audit, calibrate, release, verify, demo):
     app.command()(command)
 extensions.add_to(app)
 

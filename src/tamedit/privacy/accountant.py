@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamedit.errors import UserError
 from tamedit.privacy.units import Neighbour
@@ -128,6 +129,24 @@ def epsilon(
     if pld is not None and plain < pld:  # both are bounds; without sampling the closed form is the tighter one
         pld = plain
     return Epsilon(delta, pld, rdp, plain, notes)
+
+
+def profile(
+    mechanisms: Sequence[Mechanism],
+    epsilons: NDArray[np.float64],
+    contributions: int = 1,
+    neighbour: Neighbour = "removal",
+) -> NDArray[np.float64]:
+    """δ(ε), an upper bound, of a composition at many ε ≥ 0 in increasing order; for a replacement k must be 1."""
+    from tamedit.privacy.losses import discretisation
+
+    if neighbour == "replacement" and contributions > 1:
+        raise ValueError("a replacement of several examples has no single loss distribution")
+    sides = ("replace",) if neighbour == "replacement" else ("remove", "add")
+    work, k = [m for m in mechanisms if m.count > 0 and m.sampling_rate > 0.0], contributions
+    interval = max(discretisation(m.sampling_rate, m.noise_multiplier, k, _rounded(m.count), sides) for m in work)
+    found = [np.asarray(_composed(work, k, side, interval).get_delta_for_epsilon(epsilons)) for side in sides]
+    return np.minimum(np.max(found, axis=0) + 2.2e-16 * sum(m.count for m in work), 1.0)
 
 
 def _rdp(work: Sequence[Mechanism], delta: float) -> float | None:
