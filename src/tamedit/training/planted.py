@@ -26,7 +26,7 @@ from tamedit.errors import UserError
 from tamedit.files import write_text
 from tamedit.privacy.audit import Claim, DiracStep, Finding, from_scores, toss, white_box
 from tamedit.privacy.entries import Record, read
-from tamedit.runs.artifact import WEIGHTS, load_model
+from tamedit.runs.artifact import SPECIFICATION, WEIGHTS, load_model
 from tamedit.runs.config import Speed
 from tamedit.runs.folder import CHECKPOINT
 from tamedit.runs.layout import layout_of
@@ -89,7 +89,7 @@ def audit_request(
         raise KeyboardInterrupt("The audit was stopped; begin again in another folder.")
     record = read(prepared.folder)
     findings = [black_box(prepared, found, record, confidence)]
-    for name in (WEIGHTS, CHECKPOINT):
+    for name in (WEIGHTS, SPECIFICATION, CHECKPOINT):
         (prepared.folder / name).unlink(missing_ok=True)
     plan = record.segments[-1].plan.model_copy(update={"steps": record.steps})
     make = partial(DiracStep, mode=privacy.clipping, secure=privacy.secure)

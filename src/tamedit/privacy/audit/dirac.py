@@ -1,9 +1,9 @@
 """White-box canaries: examples whose gradient is a coordinate axis, through the sampler, the engine and the noise of a plan.
 
-A canary is a made-up unit with a coordinate i of its own. Each of its k examples has the gradient 100 C eᵢ, which the engine clips
-to C eᵢ: the largest contribution, in a direction that nobody else uses. A coin decides whether it is in the data. Under
-removal a canary outside is absent; under replacement its examples have the gradient −100 C eᵢ. What a step releases along eᵢ is,
-in units of C,
+A canary is a made-up unit with a coordinate i of its own. Each of its k examples has the gradient 100 C eᵢ, and the engine
+clips it to C eᵢ: the largest contribution, in a direction that nobody else uses. A coin decides whether it is in the data.
+Under removal a canary outside is absent; under replacement its examples have the gradient −100 C eᵢ. What a step releases
+along eᵢ is, in units of C,
 
     x = j + N(0, σ²),      j ~ Binomial(k, q) for a canary inside, j = 0 outside (−Binomial under replacement)
 

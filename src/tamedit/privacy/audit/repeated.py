@@ -40,7 +40,7 @@ class Rates:
     def epsilon(self, delta: float) -> float:
         """ε at least, in both directions."""
         pairs = [(1.0 - self.misses, self.false_alarms), (1.0 - self.false_alarms, self.misses)]
-        return max(0.0, *(math.log((hit - delta) / error) for hit, error in pairs if hit > delta))
+        return max([0.0, *(math.log((hit - delta) / error) for hit, error in pairs if hit > delta)])
 
     def rejects(self, curve: Curve) -> bool:
         """A curve that promises more errors of either kind than there are."""
