@@ -8,12 +8,12 @@ from tamedit.privacy.noise import GaussianNoise
 
 
 class NoiseForgotten(DiracStep):
-    """Four micro-batches, each of which should get noise of σC / √4; only the last one gets it."""
+    """Three micro-batches, each of which should get noise of σC / √3; only the last one gets it."""
 
     def __call__(self, step):
         drawn = self.drawn(step)
-        sums = sum(self.clipped(part) for part in np.array_split(drawn, 4))
-        GaussianNoise(self.plan.noise_standard_deviation / 2, test_seed=self.plan.seed).add_([sums], step=step)
+        sums = sum(self.clipped(part) for part in np.array_split(drawn, 3))
+        GaussianNoise(self.plan.noise_standard_deviation / 3**0.5, test_seed=self.plan.seed).add_([sums], step=step)
         return sums.div_(self.plan.divisor)[:, 0], drawn
 
 

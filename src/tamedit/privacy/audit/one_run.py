@@ -71,10 +71,9 @@ def one_run(canaries: int, found: Guesses, significance: float, delta: float) ->
 def rejects_curve(canaries: int, made: int, right: int, significance: float) -> Callable[[Curve], bool]:
     """Whether a claim's curve is refuted by `right` of `made` guesses.
 
-    Suppose that the claim holds and yet so many guesses are right with probability above τ. h and r bound the shares of
-    canaries that are guessed wrongly and rightly on the event that at least i are right, from i = v down to 0. Each wrong share
-    is at least g(right share), and every increase of h forces r up by i / (r_total − i) of it. If more guesses follow
-    than were made, the assumption was false.
+    The recursion of their Algorithm 3. Suppose that the claim holds, and yet so many guesses are right with probability τ.
+    `correct` and `wrong` are the least shares of right and wrong guesses that follow from the ranks seen so far; a wrong
+    share is at least g of the right one. If more guesses follow than were made, the assumption was false.
     """
 
     def rejects(curve: Curve) -> bool:
