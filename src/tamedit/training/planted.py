@@ -77,7 +77,7 @@ def audit_request(
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out} is not an empty folder; name another one with `out`.")
     seed = request.seed if privacy.test_only else None
-    series, _ = load_split(data, private=True, **request.reading)
+    series, _ = load_split(data, private=True, study=request.dates, **request.reading)
     planted = plant(series, homes, seed)
     asked = request.model_copy(update={"out": out / RUN_FOLDER, "reading": {}})
     prepared, found = hidden(prepare(planted, asked, speed=speed, progress=progress, say=say), homes, seed)
@@ -142,7 +142,10 @@ def hidden(prepared: Prepared, homes: int, seed: int | None = None) -> tuple[Pre
     spans = None if windows.spans is None else windows.spans[mine]
     canaries = Canaries(replace(windows, starts=windows.starts[mine], spans=spans), coins)
     split = replace(prepared.split, train=reduced)
-    return replace(prepared, split=split, layout=layout_of(reduced, prepared.config)), canaries
+    without = layout_of(reduced, prepared.config)
+    assert without is not None
+    # N was counted before the coins were tossed, so that it says nothing about them.
+    return replace(prepared, split=split, layout=replace(without, count=layout.count)), canaries
 
 
 def black_box(prepared: Prepared, canaries: Canaries, record: Record, confidence: float) -> Finding:

@@ -5,8 +5,8 @@
     1 − δ(ε) − e^ε α        and        e^{−ε} (1 − δ(ε) − α)
 
 The bounds of `one_run.py` need g(x) = f(1 − x): the least probability that an event of probability x can have in the
-neighbouring data set. A claim belongs to a family: the same mechanism with its noise times a `scale`. Scale 1 is what is stated. If an
-attack rejects the claim at a scale s, then the mechanism that ran has ε of at least that of the family at s.
+neighbouring data set. A claim belongs to a family: the same mechanism with its noise times a `scale`. Scale 1 is what is
+stated. If an attack rejects the claim at a scale s, then the mechanism that ran has ε of at least that of the family at s.
 """
 
 from bisect import bisect_left

@@ -31,8 +31,8 @@ OVERSHOOT = 100.0  # a canary's gradient before clipping, in units of C
 class DiracStep:
     """The private step of a plan on examples whose gradients are `sizes[n]` along the coordinate `axes[n]`.
 
-    The sampler, the engine, the noise and the divisor are the plan's own, as in training. `examples` of the plan is the number
-    of examples that are here: a canary outside is not drawn. `mode` and `secure` are those of the run.
+    The sampler, the engine, the noise and the divisor are the plan's own, as in training. A canary outside is not drawn.
+    `mode` and `secure` are those of the run.
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class DiracStep:
         mode: Mode = "flat",
         secure: bool = False,
     ) -> None:
-        self.plan = plan.model_copy(update={"examples": max(1, len(axes))})
+        self.plan = plan
         self.axes, self.sizes = torch.from_numpy(axes), torch.from_numpy(sizes).float()
         self.table = nn.Embedding(dimension, 1)  # the loss s · θᵢ has the gradient s eᵢ
         self.engine = Engine(self.table, clip=plan.clip, mode=mode, keep_memory=False)
-        self.sampler, self.noise = self.plan.sampler(secure), self.plan.noise(secure)
+        self.sampler, self.noise = plan.sampler(secure, max(1, len(axes))), plan.noise(secure)
 
     def __call__(self, step: int) -> tuple[Float[Tensor, " d"], Int64[np.ndarray, " B"]]:
         """What the step releases, and the examples that it drew."""
