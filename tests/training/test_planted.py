@@ -1,6 +1,7 @@
 """Planted homes: what they change in the data, what their coins decide, and that the attacked step is the one that trains."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ from tamedit.privacy.audit import DiracStep
 from tamedit.privacy.audit.dirac import dirac_losses
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.settings import Privacy
+from tamedit.runs.folder import AUDITED
+from tamedit.runs.release import release
 from tamedit.runs.request import TrainRequest
 from tamedit.training import planted
 from tamedit.training.distributed import World
@@ -97,8 +100,8 @@ def test_a_model_that_remembers_its_data_is_caught_and_no_model_is_left(series, 
     assert black.lower > 1.5 * black.stated
     assert not white.broken
     run = tmp_path / "audit" / planted.RUN_FOLDER
-    assert json.loads((run / "run.json").read_text())["source"].startswith(planted.NEVER)
-    assert planted.NEVER in (run / "ledger.jsonl").read_text()
+    assert json.loads((run / "run.json").read_text())["source"].startswith(AUDITED)
+    assert AUDITED in (run / "ledger.jsonl").read_text()
     assert not [*run.rglob("*.safetensors"), *run.glob("model.json")]
     coins = json.loads((tmp_path / "audit" / planted.COINS).read_text())["inside"]
     assert len(coins) == black.canaries
@@ -122,6 +125,16 @@ def test_an_output_of_zero_scores_nothing(series, tmp_path: Path, monkeypatch) -
     assert set(scores) == {"imputation", "denoising"}
     for values in scores.values():
         np.testing.assert_array_equal(values, np.zeros(len(canaries.coins)))
+
+
+def test_an_audited_run_is_not_released(series, tmp_path: Path) -> None:
+    asked = request(tmp_path / "run", epsilon=8.0, test_only=False)
+    prepared = prepare(planted.plant(series, 1, seed=0), asked)
+    config = prepared.config.model_copy(update={"source": f"{AUDITED}homes.csv"})
+    replace(prepared, config=config).train()
+    with pytest.raises(UserError, match="audited with planted homes and must never be released"):
+        release(tmp_path / "run", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from tamedit.runs.config import RunConfig
 RUN, READING, SCALING, BOUNDS = "run.json", "reading.json", "scaling.json", "bounds.json"
 CHECKPOINT = "checkpoint.safetensors"
 NOT_PRIVATE = "not-private"  # the folder of what must not be shared with a model
+AUDITED = "an audit with planted homes, never to be released: "  # before the source of such a run, in its ledger
 BEGUN = (RUN, READING, LEDGER, CHECKPOINT)  # what a private run writes before its first step
 
 

@@ -27,6 +27,7 @@ from tamedit.privacy.statement import Statement
 from tamedit.runs.agreement import check_agreement
 from tamedit.runs.artifact import SPECIFICATION, WEIGHTS, ModelSpec, load_model
 from tamedit.runs.cards import PRIVACY_CARD, STATED, derived, gaps, privacy_card, rendered
+from tamedit.runs.folder import AUDITED
 from tamedit.runs.signature import SIGNATURE, fingerprint, load_key, signed
 
 MANIFEST = "manifest.json"
@@ -156,6 +157,10 @@ def _refuse_incomplete(run: Path, spec: ModelSpec, record: Record, statement: St
     if statement.test_only:
         raise UserError(
             f"{run} is a test run with a known seed and has no guarantee; train it again without `test_only`."
+        )
+    if any(segment.data.startswith(AUDITED) for segment in record.segments):
+        raise UserError(
+            f"{run} was audited with planted homes and must never be released; train a model of your data alone."
         )
     said = statement.to_dict()
     lacking = [name for name in ("unit", "delta", "accountant", "steps", "mechanisms") if not said[name]]

@@ -28,7 +28,7 @@ from tamedit.privacy.audit import Claim, DiracStep, Finding, from_scores, toss, 
 from tamedit.privacy.entries import Record, read
 from tamedit.runs.artifact import SPECIFICATION, WEIGHTS, load_model
 from tamedit.runs.config import Speed
-from tamedit.runs.folder import CHECKPOINT
+from tamedit.runs.folder import AUDITED, CHECKPOINT
 from tamedit.runs.layout import layout_of
 from tamedit.runs.request import TrainRequest
 from tamedit.training.loop import Progress
@@ -39,7 +39,6 @@ from tamedit.windows.examples import Examples
 from tamedit.windows.masks import task_config
 
 RUN_FOLDER, COINS, RESULT = "audited-run", "coins.json", "audit.json"
-NEVER = "an audit with planted homes, never to be released: "
 NAME = "planted home {}"
 SCORED = {"imputation": "random", "denoising": "reconstruction"}
 DRAWS, AT_ONCE = 32, 256
@@ -81,7 +80,7 @@ def audit_request(
     planted = plant(series, homes, seed)
     asked = request.model_copy(update={"out": out / RUN_FOLDER, "reading": {}})
     prepared, found = hidden(prepare(planted, asked, speed=speed, progress=progress, say=say), homes, seed)
-    prepared = replace(prepared, config=prepared.config.model_copy(update={"source": f"{NEVER}{_name(data)}"}))
+    prepared = replace(prepared, config=prepared.config.model_copy(update={"source": f"{AUDITED}{_name(data)}"}))
     write_text(
         out / COINS, json.dumps({"inside": found.coins.tolist(), "starts": found.windows.starts.tolist()}) + "\n"
     )
@@ -92,7 +91,7 @@ def audit_request(
     for name in (WEIGHTS, SPECIFICATION, CHECKPOINT):
         (prepared.folder / name).unlink(missing_ok=True)
     plan = record.segments[-1].plan.model_copy(update={"steps": record.steps})
-    make = partial(DiracStep, mode=privacy.clipping, secure=privacy.secure)
+    make = partial(DiracStep, mode=privacy.clipping)
     findings.append(white_box(plan, toss(canaries, seed), confidence=confidence, make=make))
     write_text(out / RESULT, json.dumps([one.to_dict() for one in findings], indent=2) + "\n")
     return findings

@@ -32,7 +32,7 @@ class DiracStep:
     """The private step of a plan on examples whose gradients are `sizes[n]` along the coordinate `axes[n]`.
 
     The sampler, the engine, the noise and the divisor are the plan's own, as in training. A canary outside is not drawn.
-    `mode` and `secure` are those of the run.
+    `mode` is how the run clips.
     """
 
     def __init__(
@@ -43,13 +43,12 @@ class DiracStep:
         dimension: int,
         *,
         mode: Mode = "flat",
-        secure: bool = False,
     ) -> None:
         self.plan = plan
         self.axes, self.sizes = torch.from_numpy(axes), torch.from_numpy(sizes).float()
         self.table = nn.Embedding(dimension, 1)  # the loss s · θᵢ has the gradient s eᵢ
         self.engine = Engine(self.table, clip=plan.clip, mode=mode, keep_memory=False)
-        self.sampler, self.noise = plan.sampler(secure, max(1, len(axes))), plan.noise(secure)
+        self.sampler, self.noise = plan.sampler(max(1, len(axes))), plan.noise()
 
     def __call__(self, step: int) -> tuple[Float[Tensor, " d"], Int64[np.ndarray, " B"]]:
         """What the step releases, and the examples that it drew."""
