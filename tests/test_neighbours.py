@@ -181,12 +181,13 @@ def test_one_unit_of_the_table_moves_what_its_contribution_says(
         case = Case(**{**case.__dict__, "change": "delete"})
     try:
         other, *settings_there = replay(neighbour(rows, case), case, folder)
+        same = other.contribution() == touched
     except UserError as error:
         sentence = str(error)
         assert "of its values" in sentence or "several meters" in sentence or "only one row" in sentence
         return
     assert settings_here == settings_there
-    assert other.contribution() == touched
+    assert same
     here, there = contents(layout), contents(other)
     vanished, appeared = (here - there).total(), (there - here).total()
     assert vanished <= touched.k
@@ -207,7 +208,7 @@ def test_two_neighbours_leave_the_same_files_and_settings(tmp_path: Path) -> Non
         fit(path, out=tmp_path / name, scale="smoke", steps=2, window=48, privacy=privacy, speed=Speed(threads=1))
         files = sorted(str(one.relative_to(tmp_path / name)) for one in (tmp_path / name).rglob("*"))
         config = json.loads((tmp_path / name / "run.json").read_text()) | {"source": None}
-        facts = json.loads((tmp_path / name / "reading.json").read_text())
+        facts = json.loads((tmp_path / name / "reading.json").read_text()) | {"ledger": None}
         plan = read_ledger(tmp_path / name).segments[-1].plan
         seen.append((files, config, facts, plan, [len(one) for one in load_file(tmp_path / name / WEIGHTS).values()]))
     assert seen[0] == seen[1]

@@ -69,7 +69,6 @@ def test_mistakes(tmp_path: Path) -> None:
     assert "There is no file and no data set 'nothing'" in mistake("describe", "nothing")
     assert "There is no file" in mistake("describe", tmp_path / "nothing.csv")
     assert "must end in .csv or .parquet" in mistake("simulate", "--out", tmp_path / "x.xlsx")
-    assert "choose 'refuse', 'hold' or 'zero'" in mistake("describe", "x.csv", "--missing-covariates", "guess")
     assert "is a named data set" in mistake("describe", "household", "--targets", "load")
     assert "no data set 'etth7'" in mistake("fetch", "etth7")
     assert "no data set 'etth7'" in mistake("convert", "etth7", tmp_path)

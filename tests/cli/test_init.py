@@ -39,7 +39,7 @@ def test_simulated_homes_come_first(run: Run, homes: Path, tmp_path: Path) -> No
     code, said, err = run("train", homes, "--out", out, "--init", "simulated", *SHORT)
     assert code == 0, err
     assert "first: a model of simulated homes" in said
-    assert "the model that training began from (simulated fleet), which is public" in said
+    assert "the model that training began from (simulated fleet; weights " in said
     begun, made = (json.loads((folder / "model.json").read_text()) for folder in (out / "public", out))
     assert made["network"]["width"] == begun["network"]["width"] == 16
     assert begun["privacy"]["private"] is False
@@ -55,7 +55,7 @@ def test_simulated_homes_come_first_in_python(homes: Path, tmp_path: Path) -> No
     privacy = tame.Privacy(epsilon=8, unit="week", test_only=True)
     chosen = {"scale": "smoke", "steps": 2, "batch_size": 4, "privacy": privacy, "init": "simulated", "out": folder}
     model = tame.fit(homes, **chosen)
-    assert "the model that training began from (simulated fleet), which is public" in str(model.privacy)
+    assert "the model that training began from (simulated fleet; weights " in str(model.privacy)
     assert (folder / "public" / "model.safetensors").exists()
     assert (folder / "ledger.jsonl").exists()
 

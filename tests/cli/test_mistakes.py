@@ -184,12 +184,14 @@ def test_a_file_without_a_whole_week(mistake: Callable[..., str], tmp_path: Path
     hours = pd.date_range("2024-01-03", periods=330, freq="h", name="time")  # a Wednesday
     file = csv(tmp_path / "wed.csv", meter(330).set_axis(hours))
     ask = ("train", file, "--out", tmp_path / "run", "--epsilon", 8)
+    study = ("--study", "2024-01-03/2024-01-16")
     with untouched(tmp_path):
-        assert "No whole block of 168 rows fits into the training part" in mistake(*ask, "--unit", "week")
+        assert "No whole block of 168 rows fits into the training part" in mistake(*ask, "--unit", "week", *study)
     csv(file, meter(490).set_axis(pd.date_range("2024-01-03", periods=490, freq="h", name="time")))
     with untouched(tmp_path):
         for asked in (ask, ("plan", file)):
-            assert "The training part has 1 whole week with readings" in mistake(*asked, "--unit", "week")
+            said = mistake(*asked, "--unit", "week", "--study", "2024-01-03/2024-01-24")
+            assert "The training part has room for 1 whole week" in said
 
 
 def test_wrong_columns_and_rhythm(mistake: Callable[..., str], smoke_run: Path, tmp_path: Path) -> None:
@@ -243,7 +245,7 @@ def test_the_advice_about_missing_covariates_can_be_followed(
         24,
     )
     assert "--missing-covariates hold" in mistake(*ask)
-    assert "is not known; choose 'refuse', 'hold' or 'zero'" in mistake(*ask, "--missing-covariates", "guess")
+    assert "guess is unknown; choose refuse, hold, zero" in mistake(*ask, "--missing-covariates", "guess")
     held = ("--missing-covariates", "hold")
     answer = run(*ask, *held)
     assert answer.code == 0, answer.err

@@ -6,6 +6,7 @@ import pytest
 
 from tamedit.data.loading import load_split
 from tamedit.data.simulate import simulate
+from tamedit.data.study import Study
 from tamedit.diagnostics import under_noise
 from tamedit.diagnostics.magnitudes import measure_run
 from tamedit.diagnostics.under_noise import SHARES, measure_under_noise
@@ -24,7 +25,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def trained(table: Path, folder: Path, **privacy: object) -> Path:
-    series, split = load_split(str(table))
+    series, split = load_split(str(table), private=bool(privacy), study=Study.stating("2023-01-01/2023-02-20"))
     noise = Privacy(noise_multiplier=0.1, layout="overlapping", unit="window", **privacy) if privacy else None
     config = make_config(
         series, str(table), scale="smoke", steps=6, window=48, anchor="none", bounds="off", privacy=noise

@@ -226,7 +226,7 @@ def test_what_is_seldom_there_or_missing_is_said(private: Findings, no_figures: 
     page = Page(html(replace(private, evaluation=exact)))
     assert "A free guess is exact here." in page.sections["scores"]
     assert "4 neighbours at a time" in page.sections["scores"]
-    assert f"to {LABELS['free_probabilistic']}, which is exact" in page.words
+    assert f"to {LABELS['free_distribution']}, which is exact" in page.words
 
 
 def _with_crps(row: Row, crps: float | None) -> Row:

@@ -60,7 +60,7 @@ def test_the_attacked_step_is_the_step_that_trains(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(gradients, "noised_batch", rows)
     table = nn.Embedding(5, 1)
     budget = Budget(plan, Privacy(noise_multiplier=1.3, test_only=True), None, World())
-    trains = gradients.PrivateGradients(table, None, dirac_losses, budget).over(range(4), plan.steps)
+    trains = gradients.PrivateGradients(table, None, dirac_losses, budget, 4).over(range(4), plan.steps)
     for step in range(plan.steps):
         trains(step)
         assert torch.equal(attacked(step)[0], table.weight.grad[:, 0])

@@ -13,7 +13,7 @@ def test_the_protocol_of_csdi_is_shown(run: Run, smoke_run: Path) -> None:
 
 
 def test_mistakes_are_one_sentence(run: Run, smoke_run: Path) -> None:
-    for protocol, said in (("tslib", "96"), ("mine", "choose one of tslib, csdi")):
+    for protocol, said in (("tslib", "96"), ("mine", "choose tslib, csdi")):
         code, _, err = run("peers", smoke_run, protocol)
         assert code == 2
         assert said in " ".join(err.split())

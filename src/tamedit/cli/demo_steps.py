@@ -35,7 +35,7 @@ from tamedit.training.requested import prepare
 
 HOMES = {"smoke": 12, "laptop": 60}
 LENGTH: dict[str, dict[str, Any]] = {"smoke": {"steps": 60}, "laptop": {"minutes": 1.5}}  # of training
-WEEKS = 26
+START, WEEKS = "2023-01-01", 26
 EPSILON, DELTA, UNIT = 8.0, 1e-5, "week"
 AVERAGE_HOME = 0.35  # kWh per hour, level and spread: 3.1 MWh per year, a national average and no secret
 DAY, WEEK = 24, 168
@@ -65,9 +65,13 @@ def run_demo(out: Path, scale: str, seed: int, non_negative: bool = True) -> lis
     )
     table = out / "homes.csv"
     write_with(
-        table, lambda path: simulate(meters=homes, hours=WEEKS * WEEK, seed=seed).frame().to_csv(path, index=False)
+        table,
+        lambda path: (
+            simulate(meters=homes, hours=WEEKS * WEEK, start=START, seed=seed).frame().to_csv(path, index=False)
+        ),
     )
     request = TrainRequest.flat(
+        study=(START, str(pd.Timestamp(START) + pd.Timedelta(weeks=WEEKS))[:10]),
         out=out,
         scale=scale,
         seed=seed,

@@ -83,15 +83,28 @@ def recognised(train: Series, private: bool) -> str:
     return f"{extent}, digest {blake2b(train.values.tobytes(), digest_size=8).hexdigest()}"
 
 
+def _check_same(folder: Path, train: Series) -> None:
+    """A private run is continued on its own data alone. The digest that tells is not private, and stays apart."""
+    place, now = not_private(folder) / "data.txt", recognised(train, private=False) + "\n"
+    before = place.read_text(encoding="utf-8") if place.is_file() else now
+    if before != now:
+        raise UserError(f"The data is not what {folder} was started with; restore it, or use another `out`.")
+    write_text(place, now)
+
+
 @contextmanager
-def claimed(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> Iterator[None]:
+def claimed(
+    folder: Path, config: RunConfig, facts: DataFacts, resume: bool, train: Series | None = None
+) -> Iterator[None]:
     """Claim the folder. If the run is rejected, the files it created are removed, unless it has spent or saved something.
 
-    A run that could not write is not rejected: it can be continued once there is room.
+    A run that could not write is not rejected: it can be continued once there is room. `train`: the data of a private run.
     """
     existed, new = folder.exists(), [name for name in BEGUN if not (folder / name).exists()]
     claim(folder, config, facts, resume)
     try:
+        if train is not None:
+            _check_same(folder, train)
         yield
     except Resumable:
         raise
@@ -99,6 +112,7 @@ def claimed(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> 
         if RUN in new and not _advanced(folder):
             for name in new:
                 (folder / name).unlink(missing_ok=True)
+            (folder / NOT_PRIVATE / "data.txt").unlink(missing_ok=True)
             for place in (folder / NOT_PRIVATE, *([] if existed else [folder])):
                 if place.is_dir() and not any(place.iterdir()):
                     place.rmdir()

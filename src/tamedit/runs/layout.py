@@ -48,10 +48,24 @@ class PrivateLayout:
         found = replace(self.windows, series=network_covariates(self.windows.series, config.calendar))
         return found if config.crop is None else replace(found, length=config.crop)
 
+    def refuse_single(self) -> None:
+        """One sentence if there is room for a single example only: nothing could be learnt from it in private."""
+        if self.count.examples >= 2:
+            return
+        rows = self.windows.length if self.windows.spans is None else int(self.windows.spans[0])
+        whole = (
+            f"whole {self.unit}" if rows == rows_of_unit(self.windows.series, self.unit) else f"block of {rows} rows"
+        )
+        raise UserError(
+            f"The training part has room for {self.count.examples} {whole}, but private training needs at least 2; give more "
+            "data, or a smaller `unit`."
+        )
+
     def counted(self, privacy: Privacy, folder: Path, same: Callable[[int], int]) -> "PrivateLayout":
         """The layout with the public number of its examples, the `same` in all processes."""
         if self.count.origin != "at most":
             return self
+        self.refuse_single()
         meters = len(set(self.windows.meter_of().tolist()))
         found = count(len(self.windows), meters, privacy, self.contribution(), folder)
         agreed = {"examples": same(found.examples), "meters": same(found.meters)}

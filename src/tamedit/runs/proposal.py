@@ -20,7 +20,7 @@ from tamedit.privacy.settings import Privacy
 from tamedit.privacy.statement import large_delta
 from tamedit.privacy.units import Neighbour
 from tamedit.runs.config import RunConfig, TrainingConfig
-from tamedit.runs.layout import PrivateLayout, rows_of_unit
+from tamedit.runs.layout import PrivateLayout
 from tamedit.runs.regime import Regime, parameter_count, regime
 from tamedit.runs.request import MINUTES
 
@@ -194,15 +194,7 @@ def propose_for(
     """The plan for the training part of a series: N and k are counted on its public layout."""
     assert privacy.epsilon is not None
     windows, touched, examples = layout.windows, layout.contribution(), layout.count.examples
-    if examples < 2:
-        rows = windows.length if windows.spans is None else int(windows.spans[0])
-        whole = (
-            f"whole {privacy.unit}" if rows == rows_of_unit(windows.series, privacy.unit) else f"block of {rows} rows"
-        )
-        raise UserError(
-            f"The training part has {examples} {whole} with readings, but private training needs at least 2; give more "
-            "data, or a smaller `unit`."
-        )
+    layout.refuse_single()
     return propose(
         examples,
         privacy.epsilon,

@@ -89,7 +89,7 @@ def train(
     facts = facts.model_copy(update={"data": recognised(split.train, private), "study": split.study})
     with ExitStack() as stack:
         if world.first:
-            stack.enter_context(claimed(folder, config, facts, resume))
+            stack.enter_context(claimed(folder, config, facts, resume, split.train if private else None))
         world.wait()
         network = _network(config, initial).to(device)
         recorder = _recorder(folder, network, config, speed) if world.first else None

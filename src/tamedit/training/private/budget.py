@@ -28,6 +28,12 @@ from tamedit.training.distributed import World
 ENOUGH = 0.99  # of the budget: with less than the rest of it nothing can be trained
 
 
+NO_STEP = (
+    "The budget of ε = {:g} pays for no step with this noise, so nothing can be trained; allow a larger ε or a larger "
+    "`noise_multiplier`."
+)
+
+
 @dataclass(frozen=True)
 class Budget:
     """The plan of a private run and, in the first process, its open ledger."""
@@ -56,10 +62,7 @@ class Budget:
                 "them); allow a larger `epsilon`, which is that of all runs together."
             )
         if self.ledger is not None and not self.ledger.record.steps:
-            return (
-                f"The budget of ε = {self.privacy.epsilon:g} pays for no step with this noise, so nothing can be trained; allow "
-                "a larger ε or a larger `noise_multiplier`."
-            )
+            return NO_STEP.format(self.privacy.epsilon)
         return (
             "The budget was spent on steps that a crash lost, so nothing can be trained; start again in another folder with a "
             "new budget."
@@ -144,6 +147,13 @@ def open_budget(
         if others.segments:
             _refuse_spent(others, privacy, contribution, shared)
         plan = privacy.plan(*given, [*besides, *others.mechanisms])
+    if privacy.epsilon is not None and privacy.noise_multiplier is not None and not own.segments:
+        first = [*besides, *others.mechanisms, plan.mechanism]
+        if (
+            epsilon(merged(first), plan.delta, contribution.k, contribution.neighbour, with_rdp=False).value
+            > privacy.epsilon
+        ):
+            raise UserError(NO_STEP.format(privacy.epsilon))
     world.wait()  # all processes have read the ledgers before the first one writes
     if not world.first:
         yield Budget(plan, privacy, None, world)
