@@ -6,7 +6,8 @@
 
 The bounds of `one_run.py` need g(x) = f(1 − x): the least probability that an event of probability x can have in the
 neighbouring data set. A claim belongs to a family: the same mechanism with its noise times a `scale`. Scale 1 is what is
-stated. If an attack rejects the claim at a scale s, then the mechanism that ran has ε of at least that of the family at s.
+stated. If an attack rejects the claim at a scale s, then the mechanism that ran does not keep that claim. If it is one of the
+family, its ε is at least that at s. Whatever it is: if the claim at scale 1 is rejected, what was stated is false.
 """
 
 from bisect import bisect_left
