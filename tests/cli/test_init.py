@@ -10,7 +10,8 @@ import tamedit as tame
 from support import Run
 from tamedit.training import public
 
-SHORT = ("--scale", "smoke", "--steps", 2, "--batch-size", 4, "--epsilon", 8, "--test-only")
+STUDY = ("--study", "2023-01-01/2023-03-12")
+SHORT = ("--scale", "smoke", "--steps", 2, "--batch-size", 4, "--epsilon", 8, "--test-only", *STUDY)
 
 
 @pytest.fixture

@@ -85,6 +85,8 @@ def prepare(
     world = join_world()
     series, split = load_split(data, private=request.private, study=request.dates, **request.reading)
     seen = () if request.private else series.findings  # what a private run says ends up in logs
+    if split.study is not None and not split.study.stated:
+        seen = (f"Taken as public: {split.study.sentence}; state yours with `study`, since the test part is its end.",)
     for note in (*series.notes, *seen) if say else ():
         say(f"note: {note}")  # type: ignore[misc]
     if request.resume:

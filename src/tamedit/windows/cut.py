@@ -139,6 +139,6 @@ def _present(series: Series, starts: np.ndarray, spans: np.ndarray, least: float
     if not kept.any():
         raise UserError(
             f"None of the {len(starts)} windows of {int(spans.min())} rows or more has {least:.0%} of its values; "
-            "give a series with fewer gaps or a shorter `window`."
+            "give a series with fewer gaps, a shorter `window`, or the true extent of the study when you train (`study`)."
         )
     return kept

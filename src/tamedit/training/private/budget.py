@@ -148,7 +148,7 @@ def open_budget(
             _refuse_spent(others, privacy, contribution, shared)
         plan = privacy.plan(*given, [*besides, *others.mechanisms])
     if privacy.epsilon is not None and privacy.noise_multiplier is not None and not own.segments:
-        first = [*besides, *others.mechanisms, plan.mechanism]
+        first = [*count.mechanisms, *others.mechanisms, plan.mechanism]
         if (
             epsilon(merged(first), plan.delta, contribution.k, contribution.neighbour, with_rdp=False).value
             > privacy.epsilon
