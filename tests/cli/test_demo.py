@@ -33,7 +33,13 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert not ended.value.code
     said = capsys.readouterr().out
     wrote = [Path(line.removeprefix("wrote ")) for line in said.splitlines() if line.startswith("wrote ")]
-    assert {path.name for path in wrote} == {*demo_steps.RESULTS, "model.safetensors", "model.json", "ledger.jsonl", "PRIVACY.md"}
+    assert {path.name for path in wrote} == {
+        *demo_steps.RESULTS,
+        "model.safetensors",
+        "model.json",
+        "ledger.jsonl",
+        "PRIVACY.md",
+    }
     assert all(path.is_file() for path in wrote)
     assert {path.name for path in out.iterdir()} == demo_steps.FILES
     assert "forecast: last 24 steps hidden" in said

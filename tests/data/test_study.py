@@ -1,5 +1,7 @@
 """The study: one grid for all meters, dates for the parts, and what is refused."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -122,3 +124,20 @@ def test_a_simulated_series_keeps_its_readings() -> None:
     laid = Study().completed(series).lay(series)
     assert np.array_equal(laid.values, series.values, equal_nan=True)
     assert laid.times.equals(series.times)
+
+
+def test_the_clock_of_stamps_with_offsets_does_not_depend_on_which_of_them_occur() -> None:
+    stamps = pd.date_range("2023-03-01", "2023-04-01", freq="h", tz="Europe/Berlin", inclusive="left")
+    table = pd.DataFrame({"time": [one.isoformat() for one in stamps], "load": np.arange(len(stamps))})
+    winter = table[: 24 * 20]
+    study = Study.stating("2023-03-01/2023-04-01")
+    (whole, _), (part, _) = (load_split(rows, private=True, study=study) for rows in (table, winter))
+    assert whole.times.equals(part.times)
+    assert str(whole.times.tz) == "UTC"
+
+
+def test_row_numbers_are_left_out_also_after_rows_were_deleted(tmp_path: Path) -> None:
+    table = meters(("2023-01-01", 100), ("2023-01-01", 100)).reset_index(drop=True)
+    for name, rows in (("whole", table), ("part", table.drop(index=range(20, 60)))):
+        rows.to_csv(tmp_path / f"{name}.csv")
+        assert read(tmp_path / f"{name}.csv").targets == ("load",)

@@ -105,4 +105,5 @@ def show(found: "Proposal", unit: str, command: str) -> None:
     if found.warning is not None:
         typer.echo(f"warning: {found.warning}")
     typer.echo(f"about {found.minutes:.0f} minutes; every number may be overridden.")
+    typer.echo("A plan from a file counts its meters exactly: it is for you, and not covered by any guarantee.")
     typer.echo(f"next: {command}")

@@ -1,6 +1,7 @@
 """A source becomes a series and its split."""
 
 from dataclasses import replace
+from datetime import timezone
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -44,6 +45,8 @@ def load_split(
             f"Column {series.id_name!r} may or may not name the meters, and a guarantee per meter depends on it; say so with "
             f"id={series.id_name!r}, or name the right column."
         )
+    if isinstance(series.times.tz, timezone):  # offsets alone: which of them occur depends on the rows
+        series = replace(series, times=series.times.tz_convert("UTC"))
     found = (study or Study()).completed(series, exact=isinstance(source, np.ndarray))
     laid = found.lay(series)
     return laid, split_by_study(laid, found)

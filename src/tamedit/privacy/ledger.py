@@ -188,9 +188,10 @@ class Ledger:
         segment = self.record.segments[-1]
         segment.check(Mechanism(mechanism.sampling_rate, mechanism.noise_multiplier, count), what, self.path)
         if self.shared_path is not None:
+            unseen = self.shared is None  # what others wrote before this first look counts as news
             shared = self._look()
             with shared.locked() as news:
-                if news and self.limit is not None:
+                if (news or unseen) and self.limit is not None:
                     fits = affordable(self.everything, mechanism, segment.plan, self.limit, count)
                     count = fits if fits == count or not whole else 0
                 if count:

@@ -1,7 +1,7 @@
 """A request becomes a run. `tamedit.fit` and `tamedit train` call `run_request`; a plan and the demo use its parts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tamedit.data.loading import IN_MEMORY, Data, load_split
@@ -9,6 +9,7 @@ from tamedit.data.series import Series
 from tamedit.data.sources import SOURCES
 from tamedit.data.split import Split
 from tamedit.model.zoo import tightened
+from tamedit.privacy.counting import Count
 from tamedit.privacy.ledger import OF_DATA
 from tamedit.privacy.statement import large_delta
 from tamedit.runs.artifact import SPECIFICATION
@@ -99,13 +100,13 @@ def prepare(
     config = _configured(data, series, request, reference, initial)
     layout = layout_of(split.train, config)
     if layout is not None and request.privacy is not None:
+        warning = large_delta(request.privacy.delta, request.privacy.examples or layout.count.examples)
+        if say and warning:  # by the most there can be: nothing is charged for yet
+            say(f"warning: {warning}")
         layout = layout.counted(request.privacy, request.out, world.same_number)
     if layout is not None and request.planned:
         chosen = {"steps": request.steps, "batch_size": request.batch_size, "size": request.size}
         config = recommended(config, layout, request.minutes, **chosen)
-    warning = large_delta(config.privacy.delta, layout.count.examples) if layout and config.privacy else None
-    if say and warning:
-        say(f"warning: {warning}")
     return Prepared(request.out, series, split, config, facts, layout, initial, request.resume)
 
 
@@ -129,6 +130,8 @@ def plan_request(data: Data, request: TrainRequest, *, cores: int = CORES) -> Pr
     series, split = load_split(data, private=True, study=request.dates, **request.reading)
     config = _configured(data, series, request, None, None)
     layout = private_layout(split.train, config.window, config.stride, request.privacy)
+    if request.privacy.examples is not None:
+        layout = replace(layout, count=Count(origin="stated", examples=request.privacy.examples, meters=0))
     begins = request.init is not None
     return propose_for(layout, request.privacy, minutes=request.minutes, cores=cores, begins=begins)
 

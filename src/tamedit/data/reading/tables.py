@@ -243,13 +243,13 @@ def _refuse_repeated_columns(columns: list[str], where: str) -> None:
 
 
 def _without_row_numbers(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Drop the unnamed first column 0, 1, 2, … that `DataFrame.to_csv` writes."""
+    """Drop the unnamed first column 0, 1, 2, … that `DataFrame.to_csv` writes, also if rows were deleted since."""
     first = table.columns[0]
-    if first.startswith("Unnamed: ") and len(table.columns) > 1 and pd.api.types.is_numeric_dtype(table[first].dtype):
-        difference = table[first].diff().iloc[1:]
-        if (difference == 1).all():
-            notes.append("The unnamed first column of row numbers was left out.")
-            return table.drop(columns=first)
+    numbers = table[first]
+    unnamed = first.startswith("Unnamed: ") and len(table.columns) > 1 and pd.api.types.is_numeric_dtype(numbers.dtype)
+    if unnamed and (numbers % 1 == 0).all() and numbers.is_monotonic_increasing and numbers.is_unique:
+        notes.append("The unnamed first column of row numbers was left out.")
+        return table.drop(columns=first)
     return table
 
 
