@@ -2,7 +2,10 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 NOTHING = "–"  # where there is no number
 NAME = 24  # letters of a name (the first cell of a row) that are not broken
@@ -105,3 +108,16 @@ def _plain(value: Any) -> str:
     if value is None or isinstance(value, float):
         return significant(value)
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def templates() -> "Environment":
+    """The pages' templates (report and cards): everything is escaped, and an unknown name is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("tamedit.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

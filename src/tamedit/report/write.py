@@ -7,8 +7,6 @@ styles are inline, figures are data URIs, and a content security policy forbids 
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 import tamedit
 from tamedit import formatting
 from tamedit.figures.report_figures import season, shown_lines, stretch_rows
@@ -49,13 +47,7 @@ def write_report(found: Findings, out: Path) -> Path:
 
 def html(found: Findings) -> str:
     """The whole page; bytes of a path that are not UTF-8 become question marks."""
-    environment = Environment(
-        loader=PackageLoader("tamedit.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = formatting.templates()
     environment.filters.update(FILTERS)
     text = environment.get_template("page.html.j2").render(**CONSTANTS, **shown(found), pictures=draw(found))
     return text.encode("utf-8", "replace").decode("utf-8") + "\n"

@@ -8,7 +8,6 @@ Differential Privacy Deployments Registry, under its names. Markdown and HTML ar
 import math
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tamedit import formatting
@@ -103,13 +102,7 @@ def privacy_card(spec: ModelSpec, record: Record | None, released: dict[str, Any
 
 def rendered(card: dict[str, Any], spec: ModelSpec) -> dict[str, str]:
     """The texts of a card, by file name. Whatever they are given is escaped, so no name in the data can become markup."""
-    environment = Environment(
-        loader=PackageLoader("tamedit.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = formatting.templates()
     environment.filters |= {"epsilon": formatting.epsilon, "significant": significant, "short": "{:g}".format}
     environment.filters |= {"thousands": "{:,}".format, "cell": _cell}
     given = {"card": card, "spec": spec, **card["deployment"], "hardly_any": HARDLY_ANY}

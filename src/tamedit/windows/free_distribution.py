@@ -56,6 +56,7 @@ DEFAULT = Constants()
 COMMON, AROUND = 32, (-2.6, -1.4, -0.7, -0.2, 0.2, 0.7, 1.4, 2.6)  # 32 + 2 · 8 knots
 KNOTS = COMMON + 2 * len(AROUND)
 WIDTH, BEYOND, LEAST_SLOPE, STEP = 1.5, 3.0, 0.01, 1e-5
+TAIL = 1e-5  # least F and 1 − F at a knot: single precision knows 1 − F to 6e-8, so z further out would be rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +182,7 @@ def _tables(
     kept = 1 - constants.broad
     broad = torch.mul(knots, 1 / (WIDTH * ERRORS)).sigmoid_().mul_(1 - kept * mass)
     cumulative = cumulative.mul_(kept).add_(broad)
-    z = torch.special.ndtri(cumulative.clamp_(1e-6, 1 - 1e-6))
+    z = torch.special.ndtri(cumulative.clamp_(TAIL, 1 - TAIL))
     z = z.mul_(torch.tensor(constants.sharpen)[chosen][..., None]).cummax(-1).values.add_(knots, alpha=LEAST_SLOPE)
     ends = torch.tensor([-BEYOND, BEYOND])
     knots = torch.cat([knots[..., :1] + ends[0], knots, knots[..., -1:] + ends[1]], -1)
