@@ -50,8 +50,7 @@ def rows(count: int) -> Rows:
     values = torch.randn(count, LENGTH, TARGETS)
     known = torch.randn(count, LENGTH, COVARIATES)
     context = Context(values * seen, seen, torch.zeros_like(values), known, torch.ones(count, TARGETS))
-    level = torch.zeros(count, 1, TARGETS)
-    batch = Batch(context, values * (1 - seen), 1 - seen, level, level + 1)
+    batch = Batch(context, values * (1 - seen), 1 - seen)
     return batch, torch.randn_like(values), torch.randint(0, 1000, (count,)), torch.randn_like(values)
 
 

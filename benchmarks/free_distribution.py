@@ -138,7 +138,7 @@ def cost(size: str, batch: int, channels: int, turns: int) -> None:
         optimizer.step()
 
     arms = {
-        "free": lambda: _discard(free_distribution(values, observed, 24, examples.level, examples.scale)),
+        "free": lambda: _discard(free_distribution(values, observed, 24, *scaling.units(values, observed))),
         "step": step,
     }
     seconds = take_turns(arms, turns, warm_up=1, clock="cpu")

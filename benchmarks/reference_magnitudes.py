@@ -26,14 +26,14 @@ parser.add_argument("--size", default="small")
 parser.add_argument("--threads", type=int, default=0)
 arguments = parser.parse_args()
 series = simulate(meters=50, hours=2016, seed=11)
-for anchor in ("seasonal", "none"):
+for anchor in ("free", "none"):
     config = make_config(
         series, "simulated", anchor=anchor, bounds="off", steps=arguments.steps, size=arguments.size, window=168
     )
     with tempfile.TemporaryDirectory() as folder:
         train(split_by_time(series), config, Path(folder) / "run", speed=Speed(threads=arguments.threads))
         network, spec = load_model(Path(folder) / "run")
-    scaling = fit_scaling("instance", series) if anchor == "seasonal" else fit_scaling("nonprivate", series)
+    scaling = fit_scaling("instance", series) if anchor == "free" else fit_scaling("nonprivate", series)
     windows = cut(network_covariates(series, config.calendar), config.window, config.stride)
     examples = Examples(windows, config.masks, scaling, config.examples, seed=1)
     bounds = reference_bounds(network, examples, spec.process)

@@ -11,10 +11,10 @@ from tamedit.errors import UserError, first_complaint
 
 Scale = Literal["smoke", "laptop", "paper"]
 Size = Literal["tiny", "mini", "small", "base", "paper"]
-Anchor = Literal["seasonal", "none"]
+Anchor = Literal["free", "none"]
 Tightness = Literal["loose", "medium", "tight", "too_tight", "off"]
 Operator = Literal["tanh", "hard_clamp", "soft_clamp_band", "clamp_ste", "none"]
-Tuning = Literal["all", "modulation", "low_rank"]
+Tuning = Literal["all", "modulation", "low_rank", "head"]
 
 
 class Frozen(BaseModel):

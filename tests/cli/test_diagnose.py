@@ -132,10 +132,10 @@ def test_bounds_are_measured_and_used(
     assert code == 0, err
     (bounds,) = load_run(tmp_path / "run")[0].network.bounds
     assert bounds == reference.magnitudes.scaled(0.75)
-    assert bounds != REFERENCE["seasonal"].scaled(0.75)
+    assert bounds != REFERENCE["free"].scaled(0.75)
     code, _, err = ask(monkeypatch, capsys, *base, "--anchor", "none", "--out", tmp_path / "other")
     assert code == 2
-    assert "--anchor seasonal" in err
+    assert "--anchor free" in err
 
 
 def test_private_data_is_not_measured_by_accident(
@@ -185,7 +185,7 @@ def test_a_file_that_is_no_reference_is_refused(
 ) -> None:
     (tmp_path / "bounds.json").write_text('{"magnitudes": {}}')
     partial = Reference(
-        magnitudes=Bounds(scale=1.0), anchor="seasonal", source="x", origin="public", quantile=0.99, quantiles={}
+        magnitudes=Bounds(scale=1.0), anchor="free", source="x", origin="public", quantile=0.99, quantiles={}
     )
     (tmp_path / "partial.json").write_text(partial.model_dump_json())  # would leave the rest free without a word
     for name in ("bounds.json", "partial.json", "absent.json"):

@@ -16,8 +16,7 @@ def make_batch(batch: int = 6, length: int = 12, channels: int = 2) -> Batch:
     context = Context(
         torch.randn_like(seen) * seen, seen, torch.zeros_like(seen), torch.zeros(batch, length, 0), seen[:, 0]
     )
-    ones = torch.ones(batch, 1, channels)
-    return Batch(context, torch.randn_like(seen) * hidden, hidden, 0 * ones, ones)
+    return Batch(context, torch.randn_like(seen) * hidden, hidden)
 
 
 def zero(noised: torch.Tensor, time: torch.Tensor, context: Context) -> torch.Tensor:

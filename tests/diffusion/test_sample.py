@@ -9,6 +9,7 @@ import torch
 
 from tamedit.diffusion.process import Process
 from tamedit.diffusion.sample import SamplerConfig, Solver, make_scheduler, sample, starting_noise
+from tamedit.errors import UserError
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import NetworkConfig
 from tamedit.windows.batch import Context
@@ -62,6 +63,43 @@ def test_sampled_moments_match_the_closed_form(
     assert drawn.std().item() == pytest.approx(deviation, rel=tolerance + 3 / np.sqrt(2 * count))
 
 
+@pytest.mark.parametrize(("mean", "deviation"), [(0.0, 1.0), (0.7, 0.4), (-1.0, 2.0), (1.0, 0.7)])
+def test_the_angle_solver_needs_eight_calls(mean: float, deviation: float) -> None:
+    """For a Gaussian the solver is a straight line from noise to data: its slope and its middle are known."""
+    process = Process()
+    calls = []
+
+    class Counted(ExactDenoiser):
+        def denoise(self, noised: torch.Tensor, time: torch.Tensor, prepared: Nothing) -> torch.Tensor:
+            calls.append(time)
+            return super().denoise(noised, time, prepared)
+
+    drawn = sample(Counted(process, mean, deviation), context(1, length=600), process, 2)
+    assert len(calls) == 8
+    assert drawn.mean().item() == pytest.approx(mean, abs=0.05 * deviation)  # antithetic: the mean is the line's middle
+    start = starting_noise(np.arange(1), 2, (600, CHANNELS), 0, antithetic=True)
+    slope = (drawn - drawn.mean()).std() / start.std()
+    assert slope.item() == pytest.approx(deviation, rel=0.05)
+
+
+@pytest.mark.parametrize("steps", [1, 3, 8])
+def test_the_untrained_network_leaves_the_noise_as_it_is(steps: int) -> None:
+    """So an untrained model of the anchored form draws from the free distribution exactly, with any number of steps."""
+    drawn = sample(DiffusionTransformer(CONFIG), context(3), Process(), 4, config=SamplerConfig(steps=steps))
+    assert torch.equal(drawn, starting_noise(np.arange(3), 4, (LENGTH, CHANNELS), 0, antithetic=True))
+
+
+def test_noise_prediction_has_no_angle() -> None:
+    with pytest.raises(UserError, match="predicts the velocity"):
+        sample(
+            DiffusionTransformer(CONFIG),
+            context(1),
+            Process(prediction="epsilon"),
+            2,
+            config=SamplerConfig(solver="angle"),
+        )
+
+
 def test_the_untrained_network_samples_a_unit_gaussian() -> None:
     network = DiffusionTransformer(CONFIG)
     drawn = sample(network, context(4), Process(), 1000, config=SamplerConfig(antithetic=False, rows=4096))
@@ -82,7 +120,7 @@ def test_observed_cells_and_padding_get_no_residual() -> None:
     assert (drawn[..., 0].transpose(0, 1)[:, seen.observed[..., 0] == 0] != 0).all()
 
 
-@pytest.mark.parametrize("solver", ["dpm++", "ddpm"])
+@pytest.mark.parametrize("solver", ["angle", "dpm++", "ddpm"])
 def test_a_window_gets_the_same_draws_in_every_batch(solver: Solver) -> None:
     network, process = DiffusionTransformer(CONFIG), Process()
     torch.nn.init.normal_(network.output.weight)
@@ -112,7 +150,9 @@ def test_antithetic_samples_are_pairs_and_sharpen_the_mean() -> None:
     network = ExactDenoiser(process, 0.7, 0.4)
     errors = {}
     for antithetic in (True, False):
-        drawn = sample(network, context(50), process, 10, config=SamplerConfig(antithetic=antithetic, rows=1024))
+        drawn = sample(
+            network, context(50), process, 10, config=SamplerConfig(solver="dpm++", antithetic=antithetic, rows=1024)
+        )
         errors[antithetic] = (drawn.mean(1) - 0.7).square().mean().sqrt().item()
         assert drawn.std().item() == pytest.approx(0.4, rel=0.05)
     assert errors[True] < 0.05 * errors[False]
@@ -128,7 +168,7 @@ def test_steps_uniform_in_time_would_halve_a_narrow_distribution(monkeypatch: py
 
     process = Process()
     network = ExactDenoiser(process, 0.5, 0.1)
-    config = SamplerConfig(antithetic=False, rows=4096)
+    config = SamplerConfig(solver="dpm++", antithetic=False, rows=4096)
     good = sample(network, context(2), process, 1000, config=config).std().item()
     settings = dict(make_scheduler(process, "dpm++").config) | {"use_lu_lambdas": False}
     monkeypatch.setattr(

@@ -138,7 +138,7 @@ def test_a_model_is_no_more_public_than_what_it_began_from(smoke_run: Path) -> N
 def test_another_form_is_refused(smoke_run: Path, tmp_path: Path) -> None:
     initial = load_initial_run(smoke_run, public=True)
     config = make_config(SERIES, "fleet", scale="smoke", steps=1, window=48, anchor="none", start=initial.start)
-    with pytest.raises(UserError, match="anchor: seasonal, but this run has none"):
+    with pytest.raises(UserError, match="anchor: free, but this run has none"):
         train(split_by_time(SERIES), config, tmp_path / "run", initial=initial)
     with pytest.raises(UserError, match="exclude each other"):
         TrainRequest(size="tiny", init=initial)

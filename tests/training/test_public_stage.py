@@ -15,7 +15,7 @@ from tamedit.training import public
 from tamedit.training.public import PLACE, SOURCE, fleet, public_config, simulated_start
 
 HOME = simulate(hours=600)
-begin = partial(simulated_start, series=HOME, anchor="seasonal", operator="tanh", speed=Speed(threads=1))
+begin = partial(simulated_start, series=HOME, anchor="free", operator="tanh", speed=Speed(threads=1))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tamedit.data.scaling import Scaling
 from tamedit.streams import example_keys
 from tamedit.windows.batch import Batch
-from tamedit.windows.examples import ExampleConfig, build_batch, pad_channels
+from tamedit.windows.examples import ANCHOR_FEATURES, ExampleConfig, build_batch, build_context, pad_channels
 from tamedit.windows.masks import MaskConfig, draw_masks
 
 INSTANCE = Scaling("instance", (1.0, 2.0), (3.0, 4.0), (0.1, 0.1), 0.1, "public")
@@ -29,7 +29,7 @@ def make(
 
 def tensors(batch: Batch) -> list[torch.Tensor]:
     seen = batch.context
-    return [seen.values, seen.observed, seen.anchor, seen.covariates, seen.channels, batch.level, batch.scale]
+    return [seen.values, seen.observed, seen.anchor, seen.covariates, seen.channels]
 
 
 @pytest.mark.parametrize(("scaling", "config"), FORMS, ids=["anchored", "paper"])
@@ -52,8 +52,9 @@ def test_the_units_and_the_residual_lead_back_to_the_data(scaling: Scaling, conf
     values, mask, covariates = make(seed)
     loose = config.model_copy(update={"residual_limit": None})
     batch = build_batch(values, mask, covariates, scaling, loose)
-    back = (batch.context.anchor + batch.residual) * batch.scale + batch.level
-    hidden = batch.hidden > 0
+    hidden, observed = batch.hidden > 0, batch.context.observed > 0
+    _, coordinates = build_context(values, observed, covariates, scaling, loose)
+    back = coordinates.from_z(batch.residual[:, None])[:, 0]
     torch.testing.assert_close(back[hidden], values[hidden], rtol=1e-4, atol=1e-4)
     assert torch.equal(hidden, ~mask[:, :, None] & torch.isfinite(values))
     assert not (hidden & (batch.context.observed > 0)).any()
@@ -66,9 +67,15 @@ def test_examples_do_not_mix() -> None:
     whole = build_batch(values, mask, covariates, *FORMS[0])
     for index in range(len(values)):
         one = slice(index, index + 1)
+        others = torch.arange(len(values)) != index
+        strange = torch.where(others[:, None, None], 1e3 * values.flip(0) + 7, values)
+        among = build_batch(strange, torch.where(others[:, None], mask.flip(0), mask), covariates, *FORMS[0])
+        assert torch.equal(whole[one].residual, among[one].residual)
+        assert all(torch.equal(a[one], b[one]) for a, b in zip(tensors(whole), tensors(among), strict=True))
+        # Alone, matrix products are summed in another order: the same to rounding.
         alone = build_batch(values[one], mask[one], covariates[one], *FORMS[0])
-        assert torch.equal(whole[one].residual, alone.residual)
-        assert all(torch.equal(a[one], b) for a, b in zip(tensors(whole), tensors(alone), strict=True))
+        for a, b in zip((whole[one].residual, *tensors(whole[one])), (alone.residual, *tensors(alone)), strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
 
 
 def test_a_nearly_constant_window_does_not_rule() -> None:
@@ -89,7 +96,9 @@ def test_padding_is_neither_seen_nor_asked_for() -> None:
         padded.hidden,
         padded.context.values,
         padded.context.observed,
-        padded.context.anchor,
     ):
         assert not tensor[:, :, 2:].any()
+    features = padded.context.anchor.unflatten(-1, (ANCHOR_FEATURES["free"], 5))
+    assert features[..., :2].any()
+    assert not features[..., 2:].any()
     assert padded.context.channels.tolist() == [[1, 1, 0, 0, 0]] * len(values)

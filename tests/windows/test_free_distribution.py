@@ -204,8 +204,10 @@ def test_nothing_observed_is_a_broad_bell_at_the_reference_level() -> None:
     nothing = torch.zeros(2, 10, 1, dtype=torch.bool)
     level, scale = torch.full((2, 1, 1), 5.0), torch.full((2, 1, 1), 2.0)
     found = free_distribution(torch.full((2, 10, 1), torch.nan), nothing, 4, level, scale)
-    torch.testing.assert_close(found.quantile(0.5), torch.full((2, 10, 1), 5.0), rtol=0, atol=0.05)
-    middle = found.quantile(0.75) - found.quantile(0.25)
+    centre = found.quantiles_in_units((0.5,))[..., 0] * scale + level
+    torch.testing.assert_close(centre, torch.full((2, 10, 1), 5.0), rtol=0, atol=0.05)
+    low, high = found.quantiles_in_units((0.25, 0.75)).unbind(-1)
+    middle = (high - low) * found.scale
     assert ((middle > 2.0) & (middle < 6.0)).all(), "about 1.5 scales to either side hold half"
 
 
@@ -218,7 +220,8 @@ def test_a_smooth_series_follows_the_line_and_a_regular_one_its_season() -> None
     observed = (torch.arange(168) % 3 != 1)[None, :, None].expand(1, 168, 2).clone()
     observed[:, 144:] = False
     found = distribution(values, observed, 24)
-    middle, wide = found.quantile(0.5), found.quantile(0.9) - found.quantile(0.1)
+    low, centre, high = found.quantiles_in_units((0.1, 0.5, 0.9)).unbind(-1)
+    middle, wide = centre * found.scale + found.level, (high - low) * found.scale
     hidden = ~observed[0, :140, 0]
     line = linear_interpolation(values, observed)
     assert (middle - line)[0, :140, 0][hidden].abs().mean() < 0.3

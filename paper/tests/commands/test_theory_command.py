@@ -49,7 +49,7 @@ def test_the_numbers_are_those_of_the_theory(run: Run, aware: Path) -> None:
     network, _ = load_model(aware)
     both, values = np.hypot(5, 5), np.sqrt(23)  # the clamp and ε; windows of 24 in their own units
     inputs = InputBounds(noised=both, wanted=both, values=values, anchor=values, covariates=1.0)
-    theory = analyse(network, inputs, 1.0, REFERENCE["seasonal"])
+    theory = analyse(network, inputs, 1.0, REFERENCE["free"])
     assert found["S_aware"] == pytest.approx(theory.sensitivity, rel=1e-12)
     assert found["quadrature"] == pytest.approx(theory.quadrature, rel=1e-12)
     assert found["C_block"] == pytest.approx(theory.block_jacobians, rel=1e-12)
@@ -161,8 +161,8 @@ def test_the_clip_is_the_runs_own(run: Run, aware: Path) -> None:
 
 def test_another_reference_may_be_named(run: Run, aware: Path, tmp_path: Path) -> None:
     twice = Reference(
-        magnitudes=REFERENCE["seasonal"].scaled(2.0),
-        anchor="seasonal",
+        magnitudes=REFERENCE["free"].scaled(2.0),
+        anchor="free",
         source="etth1",
         origin="public",
         quantile=0.99,

@@ -56,23 +56,23 @@ def test_every_cell_has_a_name_that_comes_back() -> None:
 
 def test_the_most_informative_cells_come_first() -> None:
     assert utility_cells("curve")[:8] == [
-        "ideal/aware/epsilon=8/unit=week/medium/tanh/seasonal/public",
-        "ideal/vanilla/epsilon=8/unit=week/seasonal/public",
-        "ideal/aware/epsilon=3/unit=week/medium/tanh/seasonal/public",
-        "ideal/vanilla/epsilon=3/unit=week/seasonal/public",
-        "ideal/aware/epsilon=1/unit=week/medium/tanh/seasonal/public",
-        "ideal/vanilla/epsilon=1/unit=week/seasonal/public",
-        "ideal/non-dp/medium/tanh/seasonal/public",
-        "ideal/non-dp/seasonal/public",
+        "ideal/aware/epsilon=8/unit=week/medium/tanh/free/public",
+        "ideal/vanilla/epsilon=8/unit=week/free/public",
+        "ideal/aware/epsilon=3/unit=week/medium/tanh/free/public",
+        "ideal/vanilla/epsilon=3/unit=week/free/public",
+        "ideal/aware/epsilon=1/unit=week/medium/tanh/free/public",
+        "ideal/vanilla/epsilon=1/unit=week/free/public",
+        "ideal/non-dp/medium/tanh/free/public",
+        "ideal/non-dp/free/public",
     ]
-    assert "ideal/untuned/medium/tanh/seasonal/public" in utility_cells("curve")
-    assert "ideal/non-dp/medium/tanh/seasonal" in utility_cells("curve")
+    assert "ideal/untuned/medium/tanh/free/public" in utility_cells("curve")
+    assert "ideal/non-dp/medium/tanh/free" in utility_cells("curve")
     assert "ideal/vanilla/epsilon=1/unit=week/public" in utility_cells("curve")
     assert "ideal/vanilla/epsilon=1/unit=series/public" in utility_cells("curve")
     assert utility_cells("curve") == utility_cells("curve:ideal")
     assert utility_cells("curve:fleet") == [name.replace("ideal/", "fleet/") for name in utility_cells("curve")]
     heavy = utility_cells("heavy")
-    assert heavy[0] == "ideal-heavy/aware/epsilon=8/unit=week/medium/tanh/seasonal/public"
+    assert heavy[0] == "ideal-heavy/aware/epsilon=8/unit=week/medium/tanh/free/public"
     assert {"ideal-heavy/vanilla/sigma=0.1", "fleet-heavy/aware/sigma=0.1/medium/tanh"} < set(heavy)
 
 
@@ -112,7 +112,7 @@ def test_a_share_of_no_gain_is_none() -> None:
 
 def verdicts(runs: Runs) -> dict[str, str]:
     """What the aware, anchored runs are said to do, by the target's words."""
-    return {f"{one.letter} {one.said}": one.answers["aware", "seasonal"].verdict for one in targets(runs, "ideal")}
+    return {f"{one.letter} {one.said}": one.answers["aware", "free"].verdict for one in targets(runs, "ideal")}
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_a_published_household_is_not_called_nobodys(monkeypatch: pytest.MonkeyP
 
 
 def test_what_a_beginning_is_called_does_not_make_a_run_due_again() -> None:
-    cell = Cell.parse("fleet/aware/epsilon=8/unit=week/medium/tanh/seasonal/public")
+    cell = Cell.parse("fleet/aware/epsilon=8/unit=week/medium/tanh/free/public")
     config = recipes.recipe(cell, "smoke", 0, simulate(meters=4, hours=6 * 168, seed=0))
     assert config.start is not None
     found = result(cell.name).model_copy(update={"config": config.model_dump(mode="json")})

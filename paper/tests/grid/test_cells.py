@@ -16,8 +16,8 @@ NAMES = [
     "household/vanilla/sigma=0.1/clip=0.5",
     "household/aware/sigma=0.05/medium/tanh",
     "household/aware/sigma=0.05/medium/hard_clamp/condition-only",
-    "etth1/aware/sigma=0.1/medium/tanh/seasonal",
-    "ideal/aware/epsilon=8/unit=week/medium/tanh/seasonal",
+    "etth1/aware/sigma=0.1/medium/tanh/free",
+    "ideal/aware/epsilon=8/unit=week/medium/tanh/free",
 ]
 
 

@@ -45,7 +45,7 @@ def test_every_table_of_utility_has_all_free_baselines(label: str) -> None:
 
 @pytest.mark.parametrize("label", ["main-results-extended", "main-results-bts", "main-results-cts"])
 def test_the_anchored_form_is_marked_as_ours(label: str) -> None:
-    rows = [row for row in table(label).rows if row.cells and Cell.parse(row.cells[0]).anchor == "seasonal"]
+    rows = [row for row in table(label).rows if row.cells and Cell.parse(row.cells[0]).anchor == "free"]
     assert {Cell.parse(row.cells[0]).arm for row in rows} == {"non-dp", "vanilla", "aware"}
     assert all(row.ours and "(ours)" in row.leads[0] for row in rows)
 
@@ -111,7 +111,7 @@ def test_an_unknown_label_is_told_all_labels() -> None:
         (AWARE, VANILLA, "household/non-dp"),
         (f"{AWARE}/condition-only", VANILLA, "household/non-dp"),
         ("household/aware/sigma=0.2/medium/hard_clamp", "household/vanilla/sigma=0.2", "household/non-dp"),
-        (f"{AWARE}/clip=2/seasonal", f"{VANILLA}/clip=2/seasonal", "household/non-dp/seasonal"),
+        (f"{AWARE}/clip=2/free", f"{VANILLA}/clip=2/free", "household/non-dp/free"),
         ("household/non-dp/tight/tanh", "household/non-dp", "household/non-dp"),
         (VANILLA, VANILLA, "household/non-dp"),
     ],

@@ -11,7 +11,7 @@ from tamedit.cli.flags import flag
 from tamedit.cli.request_options import asks_for
 from tamedit.errors import UserError
 from tamedit.formatting import print_table
-from tamedit.runs.request import MINUTES, SIMULATED, TrainRequest
+from tamedit.runs.request import HOMES, MINUTES, SIMULATED, TrainRequest
 
 DATES = ("study", "train_until", "validate_until")
 
@@ -52,9 +52,9 @@ def plan(
     init, privacy = request.init, request.privacy
     assert privacy is not None
     assert privacy.epsilon is not None
-    if init not in (None, SIMULATED) and not (Path(init) / WEIGHTS).is_file():
+    if init not in (None, HOMES, SIMULATED) and not (Path(init) / WEIGHTS).is_file():
         raise UserError(
-            f"--init {init} contains no trained model; name a folder made by `tamedit train`, or `simulated`."
+            f"--init {init} contains no trained model; name a folder made by `tamedit train`, `homes` or `simulated`."
         )
     if source is not None:
         found = plan_request(source, request, cores=cores)

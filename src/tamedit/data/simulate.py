@@ -29,7 +29,8 @@ from tamedit.data.reading.grid import Step
 from tamedit.data.series import Series
 from tamedit.errors import UserError
 
-_HOUR = 3_600_000_000
+_MINUTE = 60_000_000
+INTERVALS = (15, 30, 60)  # minutes
 # Of runs on these data sets that begin from simulated homes, every statement says so.
 OWES_TO = {
     "ideal": "four constants of the simulator of homes, which were moved towards summary figures of `ideal` by hand"
@@ -37,10 +38,27 @@ OWES_TO = {
 
 
 @dataclass(frozen=True)
+class Region:
+    """How the homes of a region differ from the usual ones: factors on what the constants fix, and its climate and hours."""
+
+    standby: float = 1.0
+    habits: float = 1.0
+    appliances: float = 1.0
+    heating: float = 1.0
+    heated: float = 0.15  # share of homes that heat with electricity
+    warmer: float = 0.0  # °C
+    later: float = 0.0  # hours by which people rise and return
+
+
+USUAL = Region()
+
+
+@dataclass(frozen=True)
 class _Clock:
     """What all meters share: the hours, and the weather of their days."""
 
-    hour: np.ndarray  # (T,) 0 … 23
+    place: np.ndarray  # (T,) the row of the day, 0 … 24 n − 1
+    per_hour: int  # n, rows per hour
     day: np.ndarray  # (T,) days since the start
     weekend: np.ndarray  # (T,) bool
     winter: np.ndarray  # (T,) cosine of the year, 1 in mid-January
@@ -58,8 +76,13 @@ def simulate(
     outage_rate: float = 2e-4,
     outage_hours: float = 10.0,
     variety: float = 0.0,
+    minutes: int = 60,
+    region: Region = USUAL,
 ) -> Series:
-    """Hourly load of `meters` households in kWh; the default is one meter, 964 days up to 2025-08-22.
+    """Load of `meters` households in kWh per hour; the default is one meter, 964 days of hours up to 2025-08-22.
+
+    A row every `minutes`: 60, 30 or 15. In shorter rows single runs of appliances stand out more. `region`: other appliances,
+    another climate, other hours, for homes that differ from those that the shipped model was trained on.
 
     Rates are per hour: of spikes, of negative glitches, and of outages that last `outage_hours` on average. With rate 0
     nothing of the kind happens. `variety` spreads what the constants fix: base load, habits, appliances and heating of every
@@ -75,27 +98,31 @@ def simulate(
         first = pd.Timestamp(start)
     except ValueError as error:
         raise UserError(f"The start {start!r} is not a date; write it as 2023-01-01.") from error
-    times = pd.date_range(first, periods=hours, freq="h").as_unit("us")
-    clock = _clock(times, seed)
-    values = np.empty((meters, hours), dtype=np.float32)
+    if minutes not in INTERVALS:
+        raise UserError(f"minutes={minutes} must be one of {', '.join(map(str, INTERVALS))}.")
+    per_hour = 60 // minutes
+    rows = hours * per_hour
+    times = pd.date_range(first, periods=rows, freq=f"{minutes}min").as_unit("us")
+    clock = _clock(times, seed, per_hour, region.warmer)
+    values = np.empty((meters, rows), dtype=np.float32)
     for meter in range(meters):
         generator = np.random.default_rng([seed, meter])
-        load = _load(generator, clock, variety)
-        _disturb(load, generator, spike_rate, negative_rate)
-        load[_outages(generator, hours, outage_rate, outage_hours)] = np.nan
+        load = _load(generator, clock, variety, region)
+        _disturb(load, generator, spike_rate / per_hour, negative_rate / per_hour)
+        load[_outages(generator, rows, outage_rate / per_hour, outage_hours * per_hour)] = np.nan
         values[meter] = load
     return Series(
         values=values.reshape(-1, 1),
-        covariates=np.zeros((meters * hours, 0), dtype=np.float32),
+        covariates=np.zeros((meters * rows, 0), dtype=np.float32),
         times=pd.DatetimeIndex(np.tile(times.to_numpy(), meters)) if meters > 1 else times,
         meters=tuple(f"meter_{meter:0{len(str(meters))}d}" for meter in range(meters)) if meters > 1 else ("",),
-        offsets=np.arange(meters + 1, dtype=np.int64) * hours,
+        offsets=np.arange(meters + 1, dtype=np.int64) * rows,
         targets=("kwh",),
         covariate_names=(),
-        frequency=pd.Timedelta(hours=1),
+        frequency=pd.Timedelta(minutes=minutes),
         notes=(f"Simulated with seed {seed}: no real person's data.",),
         layout="long" if meters > 1 else "wide",
-        step=Step("elapsed", _HOUR),
+        step=Step("elapsed", minutes * _MINUTE),
     )
 
 
@@ -108,13 +135,14 @@ def _check(meters: int, hours: int, seed: int, *rates: float) -> None:
         raise UserError(f"Rates must lie between 0 and 0.5 per hour, not {rates}.")
 
 
-def _clock(times: pd.DatetimeIndex, seed: int) -> _Clock:
+def _clock(times: pd.DatetimeIndex, seed: int, per_hour: int, warmer: float) -> _Clock:
     weather = np.random.default_rng([seed, 2**31])
-    hour = np.asarray(times.hour)
-    elapsed = (hour[0] + np.arange(len(times))) // 24
+    place = np.asarray(times.hour * per_hour + times.minute * per_hour // 60)
+    elapsed = (place[0] + np.arange(len(times))) // (24 * per_hour)
     winter = np.cos(2 * np.pi * (np.asarray(times.dayofyear) - 15) / 365.25)
-    temperature = 11 - 7 * winter + _autocorrelated(weather, int(elapsed[-1]) + 1, 0.8, 3.0)[elapsed]
-    return _Clock(hour, elapsed, np.asarray(times.dayofweek) >= 5, winter, np.maximum(0.0, 15 - temperature))
+    temperature = 11 + warmer - 7 * winter + _autocorrelated(weather, int(elapsed[-1]) + 1, 0.8, 3.0)[elapsed]
+    weekend, cold = np.asarray(times.dayofweek) >= 5, np.maximum(0.0, 15 - temperature)
+    return _Clock(place, per_hour, elapsed, weekend, winter, cold)
 
 
 def _autocorrelated(generator: np.random.Generator, count: int, memory: float, spread: float) -> np.ndarray:
@@ -130,10 +158,10 @@ def _bump(hour: np.ndarray, centre: float, width: float) -> np.ndarray:
     return np.exp(-0.5 * (distance / width) ** 2)
 
 
-def _profiles(generator: np.random.Generator) -> np.ndarray:
-    """(2, 24) how active the home is at each hour of a weekday and of a weekend day; mean about 1."""
-    hour = np.arange(24)
-    rise, return_home = generator.normal(7.3, 0.9), generator.normal(18.5, 1.0)
+def _profiles(generator: np.random.Generator, per_hour: int, later: float) -> np.ndarray:
+    """(2, 24 n) how active the home is at each time of a weekday and of a weekend day; mean about 1."""
+    hour = np.arange(24 * per_hour) / per_hour
+    rise, return_home = later + generator.normal(7.3, 0.9), later + generator.normal(18.5, 1.0)
     at_home, lie_in = generator.beta(1.2, 1.8), generator.uniform(0.5, 2.5)
     morning, evening = generator.uniform(0.6, 1.8), generator.uniform(1.4, 2.8)
     widths = generator.uniform(1.0, 1.8), generator.uniform(1.7, 2.8)
@@ -147,12 +175,13 @@ def _profiles(generator: np.random.Generator) -> np.ndarray:
     return np.stack([weekday, weekend])
 
 
-def _load(generator: np.random.Generator, clock: _Clock, variety: float = 0.0) -> np.ndarray:
+def _load(generator: np.random.Generator, clock: _Clock, variety: float, region: Region) -> np.ndarray:
     """One undisturbed meter, (T,) kWh per hour, above zero."""
-    standby, habits, busyness, warmth = np.exp(variety * generator.standard_normal(4)) if variety else np.ones(4)
-    count, days = len(clock.hour), int(clock.day[-1]) + 1
+    own = np.exp(variety * generator.standard_normal(4)) if variety else np.ones(4)
+    standby, habits, busyness, warmth = own * (region.standby, region.habits, region.appliances, region.heating)
+    count, days, per_hour = len(clock.place), int(clock.day[-1]) + 1, clock.per_hour
     size = generator.lognormal(0.0, 0.45)
-    profile = _profiles(generator)[clock.weekend.astype(int), clock.hour]
+    profile = _profiles(generator, per_hour, region.later)[clock.weekend.astype(int), clock.place]
     base = (
         standby
         * 0.095
@@ -166,16 +195,25 @@ def _load(generator: np.random.Generator, clock: _Clock, variety: float = 0.0) -
     busy = np.exp(_autocorrelated(generator, days, 0.5, 0.25) - 0.03)
     busy[_absent_days(generator, days)] = 0.0
     activity = busy[clock.day] * season * size
-    events = generator.poisson(np.minimum(0.45 * busyness * profile, 4.0))
-    appliances = generator.gamma(np.maximum(0.8 * events, 1e-9), 0.55) * (events > 0)
+    events = generator.poisson(np.minimum(0.45 * busyness * profile, 4.0) / per_hour)
+    appliances = per_hour * generator.gamma(np.maximum(0.8 * events, 1e-9), 0.55) * (events > 0)
     spill = generator.uniform(0.15, 0.45)
-    appliances[1:] = (1 - spill) * appliances[1:] + spill * appliances[:-1]
+    appliances = np.convolve(appliances, _run(spill, per_hour))[:count]
     load = base[clock.day] + activity * (0.21 * habits * regular * profile + (1 - regular) * appliances)
-    if generator.random() < 0.15:
+    if generator.random() < region.heated:
         heat = warmth * generator.uniform(0.015, 0.05) * size * clock.cold * (0.6 + 0.4 * np.minimum(profile, 2.0))
         load += heat * np.where(busy[clock.day] > 0, 1.0, 0.4)
-    noise = np.exp(_autocorrelated(generator, count, 0.6, 0.22))
+    noise = np.exp(_autocorrelated(generator, count, 0.6 ** (1 / per_hour), 0.22))
     return np.asarray(load * noise + 0.01)
+
+
+def _run(spill: float, per_hour: int) -> np.ndarray:
+    """How the energy of one run lies in the rows from its beginning on. It lasts a while of 2 · spill hours from anywhere in its
+    first row, so that a share `spill` of it falls into the hour that follows."""
+    if per_hour == 1:
+        return np.array([1 - spill, spill])
+    long = max(round(2 * spill * per_hour), 1)
+    return np.convolve(np.full(long, 1 / long), [0.5, 0.5])
 
 
 def _absent_days(generator: np.random.Generator, days: int) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Samplers: hidden cells are drawn, observed cells are kept exactly.
 
-The solvers are diffusers' (DDPM ancestral, DDIM, DPM-Solver++ of second order). What the network sees of the context is
+A network that predicts the velocity is solved in the angle (`angle`); the other solvers are diffusers' (DDPM ancestral, DDIM,
+DPM-Solver++ of second order). What the network sees of the context is
 prepared once for all solver steps and all samples of a window, and many windows and samples go through the network
 together. The network may be anyone's: it only has to be a `Denoiser`.
 
@@ -18,13 +19,15 @@ from pydantic import PositiveInt
 from torch import Tensor
 
 from tamedit.choices import Frozen
+from tamedit.diffusion.angle import AngleSolver, angle_steps
 from tamedit.diffusion.process import Process
+from tamedit.errors import UserError
 from tamedit.streams import example_keys, normals
 from tamedit.windows.batch import Context
 
-Solver = Literal["dpm++", "ddim", "ddpm"]
+Solver = Literal["angle", "dpm++", "ddim", "ddpm"]
 # Steps by default. With 20 of them ddim and ddpm would draw bands that are much too narrow.
-ENOUGH: dict[Solver, int] = {"dpm++": 20, "ddim": 500, "ddpm": 1000}
+ENOUGH: dict[Solver, int] = {"angle": 8, "dpm++": 20, "ddim": 500, "ddpm": 1000}
 
 
 P = TypeVar("P", bound="Repeatable")
@@ -52,14 +55,17 @@ class Denoiser(Protocol[P]):
 class SamplerConfig(Frozen):
     """How to sample. `rows` bounds how many (window, sample) pairs go through the network at once."""
 
-    solver: Solver = "dpm++"
+    solver: Solver | None = None  # angle for a network that predicts the velocity, dpm++ for one that predicts noise
     steps: PositiveInt | None = None  # as many as the solver needs for the right spread (ENOUGH)
     antithetic: bool = True
     rows: PositiveInt = 128  # with more, the CPU's allocator maps and unmaps the widest tensor at every step
 
-    @property
-    def solver_steps(self) -> int:
-        return self.steps or ENOUGH[self.solver]
+    def resolved(self, process: Process) -> tuple[Solver, int]:
+        """The solver and its steps for a process."""
+        solver: Solver = self.solver or ("angle" if process.prediction == "v" else "dpm++")
+        if solver == "angle" and process.prediction != "v":
+            raise UserError("solver='angle' needs a network that predicts the velocity; leave out `solver`.")
+        return solver, self.steps or ENOUGH[solver]
 
 
 def make_scheduler(process: Process, solver: Solver) -> Any:
@@ -118,7 +124,7 @@ def sample(
     shape = (context.values.shape[1], context.values.shape[2])
     names = np.arange(len(context), dtype=np.int64) if windows is None else windows
     at_once = max(config.rows // samples, 1)
-    scheduler = make_scheduler(process, config.solver)
+    config.resolved(process)
     drawn = []
     for first in range(0, len(context), at_once):
         part = slice(first, first + at_once)
@@ -128,9 +134,7 @@ def sample(
         pieces = []
         for begin in range(0, samples, config.rows):  # more than one if a single window has more samples than rows
             own = slice(begin, begin + config.rows)
-            pieces.append(
-                _solve(network, context[part], scheduler, noise[:, own].to(device), keys[:, own], config).cpu()
-            )
+            pieces.append(_solve(network, context[part], process, noise[:, own].to(device), keys[:, own], config).cpu())
         drawn.append(torch.cat(pieces, dim=1))
     return torch.cat(drawn) if drawn else torch.empty(0, samples, *shape)
 
@@ -138,21 +142,31 @@ def sample(
 def _solve(
     network: Denoiser[P],
     context: Context,
-    scheduler: Any,
+    process: Process,
     noise: Float[Tensor, "B S L K"],
     keys: UInt64[np.ndarray, "B S"],
     config: SamplerConfig,
 ) -> Float[Tensor, "B S L K"]:
     """Draws from their starting noise; `keys` name the noise of ancestral steps."""
-    scheduler.set_timesteps(config.solver_steps, device=noise.device)  # and forget the batch before
+    solver, steps = config.resolved(process)
     samples, noised = noise.shape[1], noise.flatten(0, 1)
     prepared = network.prepare(context).repeat(samples)
     wanted = ((1 - context.observed) * context.channels[:, None, :]).repeat_interleave(samples, dim=0)
+
+    def predicted(time: Tensor) -> Tensor:
+        return network.denoise(noised * wanted, time.to(noised.device).expand(len(noised)).long(), prepared)
+
+    if solver == "angle":
+        path = angle_steps(process, steps)
+        by_angle = AngleSolver(path)
+        for time in path.times:
+            noised = by_angle.step(predicted(time), noised)
+        return (noised * wanted).view_as(noise)
+    scheduler = make_scheduler(process, solver)
+    scheduler.set_timesteps(steps, device=noise.device)
     extra = {}
-    if config.solver == "ddpm":
+    if solver == "ddpm":
         extra["generator"] = [torch.Generator().manual_seed(int(key >> 1)) for key in keys.ravel().tolist()]
     for time in scheduler.timesteps:
-        times = time.expand(len(noised)).long()
-        predicted = network.denoise(noised * wanted, times, prepared)
-        noised = scheduler.step(predicted, time, noised, **extra).prev_sample
+        noised = scheduler.step(predicted(time), time, noised, **extra).prev_sample
     return (noised * wanted).view_as(noise)

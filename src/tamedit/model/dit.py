@@ -1,6 +1,6 @@
 """The backbone: one token per time step, modulated by a bounded condition.
 
-    tokens = W_noised z_t + W_context [observed values, mask, free fill, covariates] + positions
+    tokens = W_noised z_t + W_context [observed values, mask, anchor, covariates] + positions
     h ← h + α₁ ⊙ Attention((1 + γ₁) ⊙ LN(h) + β₁)
     h ← h + α₂ ⊙ MLP((1 + γ₂) ⊙ LN(h) + β₂)             (depth times)
     output = W_out ((1 + γ) ⊙ LN(h) + β)                 W_out = 0 at the start
@@ -82,7 +82,8 @@ class DiffusionTransformer(nn.Module):
         self.time_embedding = TimeEmbedding(width)
         self.condition_encoder = ConditionEncoder(channels, config.covariate_channels, width)
         self.noised_input = nn.Linear(channels, width, bias=False)
-        self.context_input = nn.Linear(3 * channels + config.covariate_channels, width)
+        features = (2 + config.anchor_features) * channels + config.covariate_channels
+        self.context_input = nn.Linear(features, width)
         self.blocks = nn.ModuleList(
             Block(width, config.heads, config.mlp_ratio, block_bounds, config.operator) for block_bounds in bounds[:-1]
         )

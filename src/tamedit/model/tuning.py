@@ -2,6 +2,7 @@
 
     all          every parameter
     modulation   the projections to (γ, β, α) and the output layer: how blocks are modulated, not what they compute
+    head         the output layer and every bias: about 2,000 numbers at size mini, so that noise is small
     low_rank     every linear layer keeps its W and learns a correction of rank r:  y = W x + b + U (D x),  U = 0 at the start
 
 In private training, the norm of the noise is √d times its standard deviation per coordinate, where d is the number of
@@ -46,6 +47,9 @@ def prepare(network: nn.Module, tuning: Tuning, rank: int) -> None:
         for name, parameter in network.named_parameters():
             parts = name.split(".")
             parameter.requires_grad_(parts[0] in MODULATION or "adaln" in parts)
+    elif tuning == "head":
+        for name, parameter in network.named_parameters():
+            parameter.requires_grad_(name.startswith("output.") or name.endswith(".bias"))
     elif tuning == "low_rank":
         for parameter in network.parameters():
             parameter.requires_grad_(False)

@@ -16,11 +16,11 @@ SIZES: dict[str, dict[str, int]] = {
 
 TIGHTNESS: dict[str, float] = {"loose": 1.00, "medium": 0.90, "tight": 0.75, "too_tight": 0.50}
 
-# (C₀, Γ₀, B₀, A₀). "seasonal": p99 of ‖c‖, |γ|, |β|, |α| in unbounded training without noise on 50 simulated meters, size small
+# (C₀, Γ₀, B₀, A₀). "free": p99 of ‖c‖, |γ|, |β|, |α| in unbounded training without noise on 50 simulated meters, size small
 # (benchmarks/reference_magnitudes.py, 600 steps). "none", the paper's form: the best share of such a p99 under the
 # paper's noise on the simulator, divided by the 0.9 of the preset medium (`tamedit reproduce reference`).
 REFERENCE: dict[str, Bounds] = {
-    "seasonal": Bounds(condition=7.9, scale=2.1, shift=0.72, gate=1.8),
+    "free": Bounds(condition=7.9, scale=2.1, shift=0.72, gate=1.8),
     "none": Bounds(condition=5.3, scale=0.92, shift=0.39, gate=0.69),
 }
 
@@ -30,6 +30,7 @@ class NetworkConfig(Frozen):
 
     target_channels: PositiveInt
     covariate_channels: int = 0
+    anchor_features: PositiveInt = 1  # per target channel, as `windows.examples.ANCHOR_FEATURES` says
     length: PositiveInt
     depth: PositiveInt = SIZES["small"]["depth"]
     width: PositiveInt = SIZES["small"]["width"]

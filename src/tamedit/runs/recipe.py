@@ -1,6 +1,6 @@
 """From a source and a few choices to a whole configuration.
 
-Two forms. `anchor="seasonal"`, the default for users: the residual from the free fill, in each window's own units,
+Two forms. `anchor="free"`, the default for users: where a value lies in the free distribution of its cell,
 v-prediction. `anchor="none"`, the paper's: z-scores of the training split, ε-prediction, no clamp. Three scales: `smoke`
 (seconds), `laptop` (minutes on two cores), `paper` (the published settings).
 """
@@ -16,12 +16,16 @@ from tamedit.runs.config import RunConfig, TrainingConfig
 from tamedit.runs.layout import crop_of
 from tamedit.runs.provenance import Measured, Reference, Start
 from tamedit.runs.request import SHORTEST
-from tamedit.windows.examples import ExampleConfig
+from tamedit.windows.examples import ANCHOR_FEATURES, ExampleConfig
 from tamedit.windows.masks import MaskConfig
 
 LONGEST = 512  # rows of a window, unless the user says more
 SIZE_OF: dict[Scale, Size] = {"smoke": "tiny", "laptop": "small", "paper": "paper"}
-MASKS, PAPER_MASKS = MaskConfig(), MaskConfig(weights={"random": 1.0, "block": 1.0, "stride": 1.0})
+# The tasks of users: single readings, forecasts, outages of days, meters that are new, and generation.
+MASKS = MaskConfig(
+    weights={"random": 0.3, "block": 0.2, "stride": 0.1, "gap": 0.15, "few": 0.15, "reconstruction": 0.1}
+)
+PAPER_MASKS = MaskConfig(weights={"random": 1.0, "block": 1.0, "stride": 1.0})
 
 
 def make_config(
@@ -29,7 +33,7 @@ def make_config(
     source: str,
     *,
     scale: Scale = "laptop",
-    anchor: Anchor = "seasonal",
+    anchor: Anchor = "free",
     bounds: Tightness = "medium",
     operator: Operator = "tanh",
     steps: int | None = None,
@@ -75,6 +79,7 @@ def make_config(
         network=NetworkConfig(
             target_channels=len(series.targets),
             covariate_channels=len(series.covariate_names) + (6 if calendar else 0),
+            anchor_features=ANCHOR_FEATURES[anchor],
             length=length,
             operator=operator,
             bounds=limits,

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 MINUTES = 10.0  # of a plan
 SHORTEST = 8  # rows of a window
-SIMULATED = "simulated"  # stands for a run to begin from
+HOMES, SIMULATED = (
+    "homes",
+    "simulated",
+)  # stand for a run to begin from: the shipped model, or one that is trained first
 OF_PRIVATE_RUNS = ("minutes", "ledger", "private_bounds", "lower", "upper")
 OF_A_BEGINNING = ("tuning", "rank", "public")
 RENAMED = {"folder": "out", "tune": "tuning", "init_is_public": "public"}  # earlier names
@@ -36,8 +39,8 @@ class TrainRequest(Choices):
     steps: int | None = Field(default=None, ge=1, description="Training steps, instead of the scale's or the plan's.")
     seed: int = Field(default=0, ge=0, description="Seed of every random stream.")
     anchor: Anchor = Field(
-        default="seasonal",
-        description="What the network learns: the residual of a training-free fill, or (none) the paper's form.",
+        default="free",
+        description="What the network learns: how values lie in the training-free distribution, or (none) the paper's form.",
     )
     bounds: Tightness = Field(
         default="medium",
@@ -50,7 +53,8 @@ class TrainRequest(Choices):
     by_block: bool = Field(default=False, description="With `reference`: every block has bounds of its own.")
     init: Any = Field(
         default=None,
-        description="Begin from the model of a run on public data, or from `simulated` homes, trained first.",
+        description="Begin from `homes` (the shipped model of simulated homes: for loads), from the model of a run on public "
+        "data, or from `simulated` homes that are trained on first.",
     )
     tuning: Tuning = Field(default="all", description="With `init`: which parameters are trained.")
     rank: int = Field(default=4, ge=1, description="Rank of low_rank corrections.")
@@ -153,7 +157,7 @@ class TrainRequest(Choices):
         from tamedit.runs.start import Initial
 
         if not isinstance(value, Initial):
-            raise UserError(f"init={value!r} is no beginning; name the folder of a run, or 'simulated'.")
+            raise UserError(f"init={value!r} is no beginning; name the folder of a run, 'homes' or 'simulated'.")
         return value
 
     @field_validator("lower", "upper", "typical_level", "typical_scale", mode="before")
@@ -194,7 +198,7 @@ class TrainRequest(Choices):
                 self.reference is not None and off
             ),
             "`public` is about the data of a run that you name, and simulated homes are nobody's; leave it out.": (
-                self.public and str(self.init) == SIMULATED
+                self.public and str(self.init) in (HOMES, SIMULATED)
             ),
             f"size={self.size!r} and `init` exclude each other: the initial model keeps its size; leave one out.": (
                 self.size is not None and self.init is not None

@@ -39,7 +39,6 @@ def load_initial_run(
 ) -> Initial:
     """The model of a finished run as a start; `public`: the user says so; `private`: a guarantee will be given."""
     run = Path(run)
-    network, spec = load_model(run)
     config, _ = load_run(run)
     origin = origin_of(config, said=public)
     if private and origin == "not public":
@@ -47,16 +46,20 @@ def load_initial_run(
             f"init={str(run)!r} was trained on {config.source}, which is not known to be public, so no guarantee would cover "
             "what its weights reveal; say public=True if that data is public or simulated."
         )
+    earlier = f", begun from {config.start.source}" if config.start else ""
+    return initial_of(run, config.source + earlier, origin, tuning=tuning, rank=rank)
+
+
+def initial_of(folder: Path, source: str, origin: Origin, *, tuning: Tuning = "all", rank: int = 4) -> Initial:
+    """The model of a folder as a start, with the digest of its weights."""
+    network, spec = load_model(folder)
     weights = {name: value.detach().clone() for name, value in network.named_parameters()}
     digest = blake2b(digest_size=8)
     for name in sorted(weights):
         digest.update(name.encode() + weights[name].cpu().numpy().tobytes())
     shape = spec.network
     sizes = {"depth": shape.depth, "width": shape.width, "heads": shape.heads, "mlp_ratio": shape.mlp_ratio}
-    earlier = f", begun from {config.start.source}" if config.start else ""
-    start = Start(
-        source=config.source + earlier, origin=origin, digest=digest.hexdigest(), sizes=sizes, tuning=tuning, rank=rank
-    )
+    start = Start(source=source, origin=origin, digest=digest.hexdigest(), sizes=sizes, tuning=tuning, rank=rank)
     return Initial(start, spec, weights)
 
 

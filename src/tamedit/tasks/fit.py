@@ -28,7 +28,7 @@ def fit(
     scale: Scale = "laptop",
     steps: int | None = None,
     seed: int = 0,
-    anchor: Anchor = "seasonal",
+    anchor: Anchor = "free",
     bounds: Tightness = "medium",
     operator: Operator | None = None,
     reference: str | Path | None = None,

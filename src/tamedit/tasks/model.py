@@ -268,11 +268,10 @@ class Model:
         sampler: SamplerConfig | None,
     ) -> Tensor:
         """Draws of whole windows in the data's units, (W, S, L, K); observed cells as they are."""
-        context, level, scale = build_context(values, observed, covariates, self.scaling, self.spec.examples)
+        context, coordinates = build_context(values, observed, covariates, self.scaling, self.spec.examples)
         seen = pad_context(context, self.spec.examples.channels).to(next(self.network.parameters()).device)
         residual = sample(self.network, seen, self.spec.process, samples, seed=seed, windows=windows, config=sampler)
-        residual = residual[..., : values.shape[2]]  # real channels come first
-        drawn = (context.anchor[:, None] + residual) * scale[:, None] + level[:, None]
+        drawn = coordinates.from_z(residual[..., : values.shape[2]])  # real channels come first
         if self.spec.non_negative:
             drawn = drawn.clamp_min(0)
         return torch.where(observed[:, None], values[:, None], drawn)

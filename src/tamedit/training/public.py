@@ -43,7 +43,7 @@ def public_config(
     series: Series,
     source: str = SOURCE,
     *,
-    anchor: Anchor = "seasonal",
+    anchor: Anchor = "free",
     bounds: Bounds | None = None,
     operator: Operator = "tanh",
     network: dict[str, int] | None = None,

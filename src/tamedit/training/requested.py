@@ -19,9 +19,10 @@ from tamedit.runs.layout import PrivateLayout, layout_of, private_layout
 from tamedit.runs.proposal import CORES, Proposal, propose_for, recommended
 from tamedit.runs.provenance import Reference
 from tamedit.runs.recipe import REFERENCE, make_config
-from tamedit.runs.request import SIMULATED, TrainRequest
+from tamedit.runs.request import HOMES, SIMULATED, TrainRequest
 from tamedit.runs.start import Initial, load_initial_run
 from tamedit.training.distributed import join_world
+from tamedit.training.homes import homes_start
 from tamedit.training.loop import Progress
 from tamedit.training.public import PLACE, simulated_start
 from tamedit.training.run import RunOutcome, train
@@ -160,6 +161,8 @@ def _initial(
     """The model to begin from; one of simulated homes is trained in the run's folder first, or found there again."""
     if request.init is None or isinstance(request.init, Initial):
         return request.init
+    if str(request.init) == HOMES:
+        return homes_start(series, request.anchor, tuning=request.tuning, rank=request.rank)
     if str(request.init) != SIMULATED:
         return load_initial_run(
             Path(request.init), tuning=request.tuning, rank=request.rank, public=request.public, private=request.private

@@ -2,11 +2,11 @@
 
 Axis letters, for the whole package:
 
-    B examples · L time steps · K target channels · V known covariates · D width · U privacy units · G draws per unit ·
-    S samples per window
+    B examples · L time steps · K target channels · V known covariates · A features of the anchor · D width ·
+    U privacy units · G draws per unit · S samples per window
 
 `Context` holds everything that may reach the network. It is built from observed cells alone, so that no hidden value can
-change the condition, the free fill or any other input. `Batch` adds the hidden cells, for the loss.
+change the condition, the anchor or any other input. `Batch` adds the hidden cells, for the loss.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ class Context(_Tensors):
 
     values: Float[Tensor, "B L K"]  # observed values, 0 where unknown
     observed: Float[Tensor, "B L K"]  # 1 where a value is observed
-    anchor: Float[Tensor, "B L K"]  # the free fill b(observed); 0 without an anchor
+    anchor: Float[Tensor, "B L A"]  # what the free distribution says of every cell; 0 without an anchor
     covariates: Float[Tensor, "B L V"]  # known at every step
     channels: Float[Tensor, "B K"]  # 1 for a real channel, 0 for padding
 
@@ -49,16 +49,11 @@ class Context(_Tensors):
 
 @dataclass(frozen=True, eq=False)
 class Batch(_Tensors):
-    """A context with the residual that it hides, in model units, and the way back to the units of the data.
-
-    A value in the data's units is (anchor + residual) · scale + level.
-    """
+    """A context with what it hides: the residual is the number z that the anchor leaves open (`coordinates`)."""
 
     context: Context
-    residual: Float[Tensor, "B L K"]  # x − b at hidden cells, 0 elsewhere
+    residual: Float[Tensor, "B L K"]  # z at hidden cells, 0 elsewhere
     hidden: Float[Tensor, "B L K"]  # 1 where a value exists and is hidden: the loss is taken here
-    level: Float[Tensor, "B 1 K"]
-    scale: Float[Tensor, "B 1 K"]
 
     def __len__(self) -> int:
         return len(self.residual)

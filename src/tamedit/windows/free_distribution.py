@@ -77,10 +77,10 @@ class FreeDistribution:
         units = _interpolate(self.z, self.knots, z.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
         return units * self.scale[:, None] + self.level[:, None]
 
-    def quantile(self, probability: float) -> Float[Tensor, "B L K"]:
-        """The value below which a share `probability` of F_t lies."""
-        z = torch.special.ndtri(torch.tensor(probability, dtype=torch.float64)).to(self.z)
-        return self.from_z(z.expand(self.z.shape[:-1])[:, None])[:, 0]
+    def quantiles_in_units(self, probabilities: tuple[float, ...]) -> Float[Tensor, "B L K Q"]:
+        """The values below which these shares of F_t lie, in units of the window."""
+        z = torch.special.ndtri(torch.tensor(probabilities, dtype=torch.float64)).to(self.z)
+        return _interpolate(self.z, self.knots, z.expand(*self.z.shape[:-1], len(probabilities)))
 
 
 def _interpolate(

@@ -1,8 +1,10 @@
-"""Which steps of a window are hidden: four schemes, one row of a vectorised draw per example.
+"""Which steps of a window are hidden: six schemes, one row of a vectorised draw per example.
 
     random           a share r ~ U[0.1, 0.5] of the steps
     block            the last h steps, h ~ U{24 … 96}, at most ⌊0.75 L⌋
     stride           n ~ U{4 … 8} equal blocks, every second one, with a random phase
+    gap              one stretch of a share U[1/7, 5/7] of the steps, anywhere
+    few              all but one stretch of a share U[1/14, 3/7] of the steps, anywhere
     reconstruction   all steps
 
 A mask is 1 where a step is observed, and is the same for all targets of an example. Each scheme is a pure function of the
@@ -32,6 +34,8 @@ class MaskConfig(Frozen):
     horizon: tuple[int, int] = (24, 96)
     horizon_cap: float = 0.75  # of the window
     blocks: tuple[int, int] = (4, 8)
+    gap: tuple[float, float] = (1 / 7, 5 / 7)  # of the window
+    few: tuple[float, float] = (1 / 14, 3 / 7)
     weights: dict[str, float] = Field(
         default={"random": 0.35, "block": 0.35, "stride": 0.2, "reconstruction": 0.1}, validate_default=True
     )
@@ -41,7 +45,7 @@ class MaskConfig(Frozen):
         unknown = set(self.weights) - set(SCHEMES)
         if unknown or not self.weights or min(self.weights.values()) < 0 or sum(self.weights.values()) <= 0:
             raise UserError(f"mask weights {self.weights} must be non-negative shares of {', '.join(SCHEMES)}.")
-        for name in ("ratio", "horizon", "blocks"):
+        for name in ("ratio", "horizon", "blocks", "gap", "few"):
             low, high = getattr(self, name)
             if not 0 < low <= high:
                 raise UserError(f"mask range {name}=({low}, {high}) must rise from above 0; swap or raise its ends.")
@@ -83,6 +87,24 @@ def stride_mask(u: Uniforms, length: int, config: MaskConfig) -> Bool[Tensor, "B
     return (block + phase) % 2 == 0
 
 
+def gap_mask(u: Uniforms, length: int, config: MaskConfig) -> Bool[Tensor, "B L"]:
+    """Hides one stretch, as an outage of days does."""
+    return ~_stretch(u, length, config.gap)
+
+
+def few_mask(u: Uniforms, length: int, config: MaskConfig) -> Bool[Tensor, "B L"]:
+    """Shows one stretch alone, as of a meter that is new."""
+    return _stretch(u, length, config.few)
+
+
+def _stretch(u: Uniforms, length: int, share: tuple[float, float]) -> Bool[Tensor, "B L"]:
+    """One run of steps, its share of the window and its place uniform; at least one step, and never all."""
+    size = torch.floor((share[0] + (share[1] - share[0]) * u[:, :1]) * length + 0.5).clamp(1, max(length - 1, 1))
+    first = torch.floor(u[:, 1:2] * (length - size + 1)).clamp(max=length - 1)
+    step = torch.arange(length)
+    return (step >= first) & (step < first + size)
+
+
 def reconstruction_mask(u: Uniforms, length: int, config: MaskConfig) -> Bool[Tensor, "B L"]:
     """Hides everything."""
     return torch.zeros(len(u), length, dtype=torch.bool)
@@ -92,6 +114,8 @@ SCHEMES: dict[str, Callable[[Uniforms, int, MaskConfig], Bool[Tensor, "B L"]]] =
     "random": random_mask,
     "block": block_mask,
     "stride": stride_mask,
+    "gap": gap_mask,
+    "few": few_mask,
     "reconstruction": reconstruction_mask,
 }
 

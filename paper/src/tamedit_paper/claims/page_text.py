@@ -1,5 +1,7 @@
 """The words of the page that no result changes, and the settings of a scale."""
 
+from tamedit.diffusion.process import Process
+from tamedit.diffusion.sample import SamplerConfig
 from tamedit.runs.config import TrainingConfig
 from tamedit.runs.recipe import Scale
 from tamedit_paper.claims.verdicts import ENOUGH
@@ -106,12 +108,13 @@ def settings_text(scale: Scale) -> str:
     """What a scale spends, beside the paper's settings."""
     ours, paper, defaults = EFFORT[scale], EFFORT["paper"], dict(TrainingConfig.model_validate({}))
     training = {**defaults, **training_of(Cell(source="household", arm="vanilla", sigma=0.1), scale)}
+    _, steps = SamplerConfig().resolved(Process(prediction="epsilon"))
     rows = [
         *((key, ours.network[key], paper.network[key]) for key in ("depth", "width", "heads")),
         *((name, f"{training[key]:.6g}", f"{defaults[key]:.6g}") for name, key in _TRAINING.items()),
         ("test windows", ours.windows, f"not said ({paper.windows} at scale `paper`)"),
         ("samples per window", ours.samples, f"not said ({paper.samples} at scale `paper`)"),
-        ("sampler steps", ours.sampler.solver_steps, f"not said ({paper.sampler.solver_steps} at scale `paper`)"),
+        ("sampler steps", steps, f"not said ({steps} at scale `paper`)"),
     ]
     lines = [
         f"| setting | scale `{scale}` | the paper's |",

@@ -17,7 +17,7 @@ PARTS = {
     "residual": "residual",
     "epsilon": "ε",
     "values": "observed values",
-    "anchor": "free fill",
+    "anchor": "anchor",
     "covariates": "covariates",
 }
 

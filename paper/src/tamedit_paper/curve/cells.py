@@ -1,8 +1,8 @@
 """The ε curve by cells: what privacy costs where it protects someone, on panels of homes.
 
-    ideal/aware/epsilon=8/unit=week/medium/tanh/seasonal/public     the recipe at ε = 8 per home-week
-    ideal/non-dp/medium/tanh/seasonal/public                        the same at ε = ∞
-    ideal/untuned/medium/tanh/seasonal/public                       the same before it saw any private data
+    ideal/aware/epsilon=8/unit=week/medium/tanh/free/public     the recipe at ε = 8 per home-week
+    ideal/non-dp/medium/tanh/free/public                        the same at ε = ∞
+    ideal/untuned/medium/tanh/free/public                       the same before it saw any private data
 
 Every arm has both: `aware` has bounds on the conditioning (medium, tanh) and `vanilla` has none, with or without privacy.
 Share of the non-private gain that a run keeps, by seed s, for the CRPS of a task:
@@ -33,7 +33,7 @@ TASKS = ("imputation", "forecast")
 FREE, HARDER = "free_probabilistic", "seasonal_draws"  # the free guesses with a distribution
 BoundArm = Literal["aware", "vanilla"]
 ARMS: tuple[BoundArm, ...] = ("aware", "vanilla")
-FORMS: dict[Anchor, str] = {"seasonal": "anchored", "none": "paper's"}
+FORMS: dict[Anchor, str] = {"free": "anchored", "none": "paper's"}
 
 
 def private(
@@ -41,19 +41,19 @@ def private(
     arm: BoundArm,
     epsilon: float,
     unit: Unit = "week",
-    anchor: Anchor = "seasonal",
+    anchor: Anchor = "free",
     public: Public = "simulated",
 ) -> str:
     """A run at a budget of a unit that someone owns."""
     return _bounded(arm, source=source, arm=arm, epsilon=epsilon, unit=unit, anchor=anchor, public=public)
 
 
-def nonprivate(source: str, arm: BoundArm, anchor: Anchor = "seasonal", public: Public = "simulated") -> str:
+def nonprivate(source: str, arm: BoundArm, anchor: Anchor = "free", public: Public = "simulated") -> str:
     """ε = ∞."""
     return _bounded(arm, source=source, arm="non-dp", anchor=anchor, public=public)
 
 
-def untuned(source: str, arm: BoundArm, anchor: Anchor = "seasonal", public: Public = "simulated") -> str:
+def untuned(source: str, arm: BoundArm, anchor: Anchor = "free", public: Public = "simulated") -> str:
     """The public model as it is."""
     return _bounded(arm, source=source, arm="untuned", anchor=anchor, public=public)
 

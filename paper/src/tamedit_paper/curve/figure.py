@@ -39,10 +39,10 @@ class Kind(NamedTuple):
 
 
 ROWS: dict[str, Kind] = {
-    "a home-week, anchored": Kind("week", "seasonal", "simulated"),
-    "a home-week, anchored, training begins from one public household": Kind("week", "seasonal", "household"),
+    "a home-week, anchored": Kind("week", "free", "simulated"),
+    "a home-week, anchored, training begins from one public household": Kind("week", "free", "household"),
     "a home-week, the paper's form": Kind("week", "none", "simulated"),
-    "a whole home, anchored": Kind("series", "seasonal", "simulated"),
+    "a whole home, anchored": Kind("series", "free", "simulated"),
     "a whole home, the paper's form": Kind("series", "none", "simulated"),
 }
 SPREAD = 1.03  # between the two arms, as a factor of ε: bars stand side by side

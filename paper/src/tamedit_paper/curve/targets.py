@@ -80,7 +80,7 @@ KINDS: tuple[tuple[BoundArm, Anchor], ...] = tuple((arm, anchor) for anchor in F
 
 
 def kind_text(arm: BoundArm, anchor: Anchor) -> str:
-    return f"{arm}, {'anchored' if anchor == 'seasonal' else 'the paper’s form'}"
+    return f"{arm}, {'anchored' if anchor == 'free' else 'the paper’s form'}"
 
 
 def targets(runs: Runs, source: str) -> list[Asked]:

@@ -3,13 +3,13 @@
     household/non-dp
     household/vanilla/sigma=0.1/clip=0.5
     household/aware/sigma=0.05/medium/tanh/condition-only
-    household/aware/sigma=0.05/medium/tanh/seasonal
+    household/aware/sigma=0.05/medium/tanh/free
     household/vanilla/sigma=0.1/walk=0.4                            a learning rate that walks less far than the paper's
     simulated/vanilla/sigma=0.1/depth=8                             as many blocks as the paper's network
     simulated/aware/sigma=0.1/bounds=4,0.5,0.5,0.5/tanh             bounds as given: (c, γ, β, α)
-    ideal/aware/epsilon=8/unit=week/medium/tanh/seasonal/public     begins from a model of simulated homes
-    ideal/untuned/medium/tanh/seasonal/public                       that model itself: no private data at all
-    ideal/untuned/medium/tanh/seasonal/public=household             begins from a model of one public household instead
+    ideal/aware/epsilon=8/unit=week/medium/tanh/free/public     begins from a model of simulated homes
+    ideal/untuned/medium/tanh/free/public                       that model itself: no private data at all
+    ideal/untuned/medium/tanh/free/public=household             begins from a model of one public household instead
 
 A run that several tables share is one cell and is trained once.
 """

@@ -47,11 +47,11 @@ def _three_arms(
     for sigma in sigmas:
         rows += [of(VANILLA, vanilla(source, sigma), sigma), of(AWARE, aware(source, sigma), sigma)]
     if anchored:
-        rows.append(of(PLAIN, non_dp(source, anchor="seasonal"), None, ANCHORED))
+        rows.append(of(PLAIN, non_dp(source, anchor="free"), None, ANCHORED))
     for sigma in anchored:
         rows += [
-            of(VANILLA, vanilla(source, sigma, anchor="seasonal"), sigma, ANCHORED),
-            of(AWARE, aware(source, sigma, anchor="seasonal"), sigma, ANCHORED),
+            of(VANILLA, vanilla(source, sigma, anchor="free"), sigma, ANCHORED),
+            of(AWARE, aware(source, sigma, anchor="free"), sigma, ANCHORED),
         ]
     return (*rows, *baselines(2 if with_sigma else 1))
 

@@ -174,6 +174,7 @@ class NetworkNorms:
     width: int
     length: int
     channels: int
+    anchor_features: int
     covariates: int
     noised_input: Affine
     context_input: Affine
@@ -196,6 +197,7 @@ class NetworkNorms:
             width=config.width,
             length=config.length,
             channels=config.target_channels,
+            anchor_features=config.anchor_features,
             covariates=config.covariate_channels,
             noised_input=Affine.of(network.noised_input),
             context_input=Affine.of(network.context_input),

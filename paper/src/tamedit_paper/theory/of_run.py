@@ -2,9 +2,10 @@
 
 What an example may hold is taken from the form of the model wherever that decides it, and assumed elsewhere:
 
-    residual      the clamp of training (`residual_limit`); without one, the assumed bound plus that of the free fill
-    values        √(L − 1) in instance units: |x − mean| ≤ √(n − 1) · deviation for n ≤ L numbers; else the assumed bound
-    free fill     that of the values, whose means it consists of; 0 without an anchor
+    residual      the clamp of training (`residual_limit`); without one, the assumed bound
+    values        √(L − 1) in instance units: |x − mean| ≤ √(n − 1) · deviation for n ≤ L numbers; asinh of it with the anchor;
+                  else the assumed bound
+    anchor        its clamp (`FEATURE_LIMIT`); 0 without an anchor
     covariates    1 for the calendar's; the assumed bound for a user's own
     ε             the assumed bound: ε is Gaussian, so this one holds with a probability, which is stated
     x_t, wanted   √(residual² + ε²), as signal² + noise² = 1; an ε-prediction wants ε itself
@@ -29,6 +30,7 @@ from tamedit.runs.folder import NOT_PRIVATE, load_run
 from tamedit.runs.provenance import Reference
 from tamedit.runs.recipe import REFERENCE
 from tamedit.training.recorder import HEADER, STATEMENT
+from tamedit.windows.examples import FEATURE_LIMIT
 from tamedit_paper.theory.propagation import InputBounds
 from tamedit_paper.theory.search import ascend
 from tamedit_paper.theory.sensitivity import Theory, analyse
@@ -55,10 +57,11 @@ def entry_bounds(spec: ModelSpec, assumed: float = ASSUMED) -> dict[str, Entry]:
     if spec.scaling_of().mode == "instance":
         values = Entry(math.sqrt(spec.network.length - 1), "units of each window's own: at most √(L − 1)", False)
     anchor = Entry(0.0, "this form has none", False)
-    if spec.examples.anchor == "seasonal":
-        anchor = Entry(values.limit, "means of observed values", values.assumed)
+    if spec.examples.anchor == "free":
+        values = Entry(math.asinh(values.limit), f"asinh of {values.why}", values.assumed)
+        anchor = Entry(FEATURE_LIMIT, "quantiles and z of the free distribution, clamped", False)
     limit = spec.examples.residual_limit
-    residual = Entry(assumed + anchor.limit, "assumed" + ", plus the free fill" * (anchor.limit > 0), True)
+    residual = Entry(assumed, "assumed", True)
     if limit is not None:
         residual = Entry(limit, "clamped in training", False)
     covariates = Entry(1.0, "points on circles: the calendar", False)

@@ -41,7 +41,7 @@ class InputBounds(BaseModel):
     noised: NonNegativeFloat  # |x_t|
     wanted: NonNegativeFloat  # |ε| or |v|: what the network should answer
     values: NonNegativeFloat  # |observed values|
-    anchor: NonNegativeFloat = 0.0  # |free fill|
+    anchor: NonNegativeFloat = 0.0  # |features of the anchor|
     covariates: NonNegativeFloat = 1.0
     hidden_cells: PositiveInt = 1
     token_spread: NonNegativeFloat = 0.0
@@ -54,9 +54,10 @@ class InputBounds(BaseModel):
         both = math.hypot(residual, epsilon)
         return cls(noised=both, wanted=both, values=values, anchor=anchor, covariates=covariates)
 
-    def token(self, channels: int, covariates: int) -> float:
-        """‖[values, mask, free fill, covariates]‖ of one step."""
-        return math.sqrt(channels * (self.values**2 + 1 + self.anchor**2) + covariates * self.covariates**2)
+    def token(self, channels: int, covariates: int, anchor_features: int) -> float:
+        """‖[values, mask, anchor, covariates]‖ of one step."""
+        each = self.values**2 + 1 + anchor_features * self.anchor**2
+        return math.sqrt(channels * each + covariates * self.covariates**2)
 
     def features(self, channels: int, covariates: int) -> float:
         """The norm of the condition encoder's features.
@@ -107,7 +108,9 @@ def norm_lipschitz(epsilon: float, spread: float = 0.0) -> float:
 
 def _forward(norms: NetworkNorms, inputs: InputBounds, maxima: Sequence[Maxima]) -> tuple[tuple[Branch, Branch], ...]:
     token = norms.noised_input.reach(math.sqrt(norms.channels) * inputs.noised)
-    token += norms.context_input.reach(inputs.token(norms.channels, norms.covariates)) + math.sqrt(norms.width / 2)
+    token += norms.context_input.reach(
+        inputs.token(norms.channels, norms.covariates, norms.anchor_features)
+    ) + math.sqrt(norms.width / 2)
     blocks = []
     for block, limit in zip(norms.blocks, maxima, strict=False):
         branches = []
@@ -172,7 +175,9 @@ def propagate(norms: NetworkNorms, inputs: InputBounds, maxima: Sequence[Maxima]
 
     root, channels, covariates = math.sqrt(norms.length), norms.channels, norms.covariates
     backward.layers["noised_input"] = states[-1] * root * math.sqrt(channels) * inputs.noised
-    backward.layers["context_input"] = states[-1] * root * math.hypot(inputs.token(channels, covariates), 1.0)
+    backward.layers["context_input"] = (
+        states[-1] * root * math.hypot(inputs.token(channels, covariates, norms.anchor_features), 1.0)
+    )
     features = inputs.features(channels, covariates)
     for name, encoder, size in (
         ("time_embedding", norms.time_embedding, TIME_NORM),

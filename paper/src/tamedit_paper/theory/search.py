@@ -1,6 +1,6 @@
 """Looks for the example with the largest gradient: an adversary against S_aware.
 
-    maximise ‖∇_θ ℓ‖ over x_t, wanted, observed values, free fill and covariates within `InputBounds`
+    maximise ‖∇_θ ℓ‖ over x_t, wanted, observed values, anchor and covariates within `InputBounds`
 
 Projected gradient ascent with Adam on the logarithm of the norm, from random corners and interior points of the box, with
 random masks and diffusion steps; every other start is moved to where the first LayerNorm is steepest (tokens with equal
@@ -53,8 +53,7 @@ class Example:
         epsilon = noise * self.noised + signal * self.wanted
         channels = torch.ones_like(self.values[:, 0])
         context = Context(self.values * self.observed, self.observed, self.anchor, self.covariates, channels)
-        level = torch.zeros_like(channels)[:, None]
-        batch = Batch(context, residual, self.hidden, level, level + 1)
+        batch = Batch(context, residual, self.hidden)
         return denoising_loss(network, batch, self.time, epsilon, PROCESS)[0]
 
     def gradients(self, network: DiffusionTransformer, create_graph: bool = False) -> dict[str, Tensor]:
@@ -79,7 +78,8 @@ def random_example(network: DiffusionTransformer, inputs: InputBounds, generator
     count = count if torch.rand((), generator=generator) < 0.5 else inputs.hidden_cells
     hidden = order < count
     observed = ~hidden & (torch.rand(cells, generator=generator) < 0.7)
-    free = {name: within(getattr(inputs, name), config.target_channels) for name in FREE[:-1]}
+    free = {name: within(getattr(inputs, name), config.target_channels) for name in ("noised", "wanted", "values")}
+    free["anchor"] = within(inputs.anchor, config.anchor_features * config.target_channels)
     free["covariates"] = within(inputs.covariates, config.covariate_channels)
     return Example(
         **{name: value.to(precision) for name, value in free.items()},
@@ -104,14 +104,14 @@ def collapsed(network: DiffusionTransformer, example: Example, inputs: InputBoun
     )
     base = observed @ network.context_input.weight[:, channels : 2 * channels].T + network.context_input.bias
     base = base + network.positions
-    parts = network.context_input.weight.split([channels, channels, channels, known.shape[-1]], dim=1)
+    parts = network.context_input.weight.split([channels, channels, anchor.shape[-1], known.shape[-1]], dim=1)
     for step in range(len(base)):
         seen, hidden = observed[step], example.hidden[0, step]
         matrix = torch.cat([network.noised_input.weight * hidden, parts[0] * seen, parts[2], parts[3]], dim=1)
         matrix, target = matrix - matrix.mean(0), -(base[step] - base[step].mean())
         solution = torch.linalg.pinv(matrix) @ target
         noised[step], values[step], anchor[step], known[step] = solution.split(
-            [channels, channels, channels, known.shape[-1]]
+            [channels, channels, anchor.shape[-1], known.shape[-1]]
         )
     moved = replace(example, noised=noised[None], values=values[None], anchor=anchor[None], covariates=known[None])
     return clamped(moved, inputs)
