@@ -73,7 +73,8 @@ def main() -> None:
         run = Path(folder) / "run"
         train(split, config, run, facts=FACTS, speed=Speed(threads=1), initial=initial)
         seen = summarise(read_record(run))
-        scores = evaluate(Model.load(run, "cpu"), split, windows=chosen.windows, samples=chosen.samples, resamples=0)
+        few = {"windows": chosen.windows, "samples": chosen.samples, "resamples": 0}
+        scores = evaluate(Model.load(run, "cpu"), split, tasks=("imputation", "forecast"), **few)
     for task in ("imputation", "forecast"):
         print(line(scores, task))
     assert seen.clipping is not None

@@ -14,6 +14,7 @@ from tamedit.data.split import Split, split_by_time
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
 from tamedit.evaluation.evaluate import evaluate, pick_windows
+from tamedit.evaluation.metrics import PATHS
 from tamedit.evaluation.trial import Trial
 from tamedit.tasks.model import Model
 
@@ -44,8 +45,9 @@ def split(smoke_run: Path) -> Split:
 def test_every_method_at_every_task(model: Model, split: Split) -> None:
     result = evaluate(model, split, samples=6, windows=8, sampler=FAST)
     assert {(row.task, row.method) for row in result.rows} == {
-        (task, method) for task in ("imputation", "forecast") for method in METHODS
+        (task, method) for task in ("imputation", "forecast", "cold_start_24") for method in METHODS
     }
+    assert list(result.left_out) == ["cold_start_48", "long_gap"]  # a window of 48 steps
     plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert plain["forecast_horizon"] == 24
     assert plain["private"] is False
@@ -55,6 +57,8 @@ def test_every_method_at_every_task(model: Model, split: Split) -> None:
         assert row.z.crps > 0
         assert (row.z.coverage50 is None) == (row.method not in PROBABILISTIC)
         assert row.z.coverage90 is None, "six samples reach no 90 %"
+        for metric in PATHS:
+            assert (row.z[metric.name] is None) == (row.task == "imputation")
     # The mean of antithetic draws around the fill is the fill.
     for task in ("imputation", "forecast"):
         assert result.of(task, "free_probabilistic").z.rmse == pytest.approx(

@@ -106,7 +106,7 @@ def run_demo(out: Path, scale: str, seed: int, non_negative: bool = True) -> lis
     bands([gap_panel(gaps, gap_truth, filled, home) for home in range(3)], out / "gap_fills.png")
     bands(fans, out / "forecasts.png")
     typer.echo("5/5  Scoring on the test weeks, next to training-free baselines.")
-    scores = evaluate(model, split, windows=96, seed=seed)
+    scores = evaluate(model, split, tasks=("imputation", "forecast"), windows=96, seed=seed)
     write_text(out / "evaluation.json", json.dumps(scores.to_dict(), indent=2, allow_nan=False) + "\n")
     show(scores)
     typer.echo(model.privacy)

@@ -11,8 +11,11 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from tamedit.evaluation.cell_statistics import DEGREES, Cells, PerCell
+from tamedit.evaluation import cell_statistics
+from tamedit.evaluation.cell_statistics import Cells, PerCell
+from tamedit.evaluation.path_statistics import PATH_DEGREES
 
+DEGREES = cell_statistics.DEGREES | PATH_DEGREES
 Axis = Literal["window", "step"]
 Totals = Mapping[str, Float[np.ndarray, "_ K"]]  # groups, channels
 

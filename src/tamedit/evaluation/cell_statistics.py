@@ -77,10 +77,7 @@ def hidden_cells(
 
 def cell_statistics(cells: Cells, floor: Float[np.ndarray, " K"], *, independent_halves: bool) -> dict[str, PerCell]:
     """Every statistic of every cell, in the data's units. `floor`: smallest |y| of each channel that MAPE divides by."""
-    truth, count = cells.truth, cells.samples.shape[1]
-    if independent_halves and count < 4:
-        raise ValueError(f"{count} samples in halves leave no two independent samples; draw at least 4")
-    halves = np.split(cells.samples, 2, axis=1) if independent_halves and count % 2 == 0 else [cells.samples]
+    truth, halves = cells.truth, independent_parts(cells.samples, independent_halves)
     ordered = in_order(cells.samples)
     low90, low50, median, high50, high90 = central(ordered)
     from_mean, absolute, magnitude = cells.samples.mean(axis=1) - truth, np.abs(median - truth), np.abs(truth)
@@ -95,7 +92,7 @@ def cell_statistics(cells: Cells, floor: Float[np.ndarray, " K"], *, independent
         "percentage_error": np.divide(absolute, magnitude, out=np.zeros_like(absolute), where=above),
         "above_floor": above.astype(np.float64),
         "below_floor": 1.0 - above,
-        "crps": np.mean([_crps(half, truth) for half in halves], axis=0),
+        "crps": np.mean([fair_crps(half, truth) for half in halves], axis=0),
         "csdi_quantile": _csdi_quantile(ordered, truth),
         "inside50": ((low50 <= truth) & (truth <= high50)).astype(np.float64),
         "inside90": ((low90 <= truth) & (truth <= high90)).astype(np.float64),
@@ -104,6 +101,14 @@ def cell_statistics(cells: Cells, floor: Float[np.ndarray, " K"], *, independent
         "centred_squared": np.square(truth - _channel_mean(cells)[cells.channel]),
         "absolute_truth": magnitude,
     }
+
+
+def independent_parts(samples: Float[np.ndarray, "N S *D"], halves: bool) -> list[Float[np.ndarray, "N M *D"]]:
+    """Samples that are independent of each other within each part: the two halves of antithetic samples, else all together."""
+    count = samples.shape[1]
+    if halves and count < 4:
+        raise ValueError(f"{count} samples in halves leave no two independent samples; draw at least 4")
+    return np.split(samples, 2, axis=1) if halves and count % 2 == 0 else [samples]
 
 
 def in_order(samples: Float[np.ndarray, "N S"]) -> Float[np.ndarray, "N S"]:
@@ -134,7 +139,8 @@ def _at(ordered: Float[np.ndarray, "N S"], position: float) -> PerCell:
     return value
 
 
-def _crps(samples: Float[np.ndarray, "N S"], truth: PerCell) -> PerCell:
+def fair_crps(samples: Float[np.ndarray, "N S"], truth: PerCell) -> PerCell:
+    """E|X − y| − ½ E|X − X'| of independent samples; of a single one, the absolute error."""
     if samples.shape[1] == 1:
         return np.abs(samples[:, 0] - truth)
     score: PerCell = scoringrules.crps_ensemble(truth, samples, estimator="pwm")

@@ -1,17 +1,15 @@
 """How good is a model on the test split, compared with training-free baselines ("free guesses")?
 
-Two tasks: `imputation` (a random 10 to 50 % of the steps hidden) and `forecast` (the last season hidden, at most three
-quarters of the window). Every method sees the same windows and the same masks. Numbers are in the data's units and in z-units
-(errors divided by each channel's standard deviation over the training split). They are computed from the data, so they are not
-private.
+Five tasks (`task_table`): gap filling, forecasts, cold starts with one and two known seasons, long gaps. Every method sees the
+same windows and the same masks. Numbers are in the data's units and in z-units (errors divided by each channel's standard
+deviation over the training split). They are computed from the data, so they are not private.
 """
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-import torch
 
 from tamedit.data.split import Split
 from tamedit.diffusion.sample import SamplerConfig
@@ -20,15 +18,16 @@ from tamedit.evaluation.gains import METRICS as COMPARED
 from tamedit.evaluation.gains import Gain, gain, smallest_gain
 from tamedit.evaluation.intervals import LEVEL
 from tamedit.evaluation.scores import MAPE_FLOOR, Scores, score
+from tamedit.evaluation.task_table import NAMES, Layout, Question, Task, chosen_tasks
 from tamedit.evaluation.trial import Trial, check_samples, forecast_horizon, pick_windows
 from tamedit.streams import example_keys
 from tamedit.tasks.model import Model
-from tamedit.windows.masks import MaskConfig, draw_masks, task_config
 
-__all__ = ["MOST_WINDOWS", "Evaluation", "Row", "Watch", "evaluate", "pick_windows"]
+__all__ = ["MOST_WINDOWS", "Evaluation", "Progress", "Row", "Watch", "evaluate", "pick_windows"]
 
 MOST_WINDOWS, RESAMPLES = 128, 1000
-Watch = Callable[[str, Trial, torch.Tensor, str, np.ndarray], None]  # task, trial, mask, method, its draws (B, S, L, K)
+Watch = Callable[[str, Trial, Question, str, np.ndarray], None]  # task, trial, masks, method, its draws (B, S, L, K)
+Progress = Callable[[int, int], None]  # windows that the model has drawn so far, and in the end
 NOTE = "Computed from the test data, in units of the training data, without noise: not private."
 
 
@@ -53,6 +52,12 @@ class Evaluation:
     resamples: int = RESAMPLES
     block: int = 1  # neighbouring windows that are resampled together
     by_meter: bool = False  # or all windows of a meter
+    words: Mapping[str, str] = field(default_factory=dict)  # by task: what is hidden
+    left_out: Mapping[str, str] = field(default_factory=dict)  # by task: why it was not asked
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(row.task for row in self.rows))
 
     def of(self, task: str, method: str) -> Row:
         return next(row for row in self.rows if (row.task, row.method) == (task, method))
@@ -82,6 +87,8 @@ class Evaluation:
             tasks.setdefault(row.task, {})[row.method] = {"z": row.z.to_dict(), "original": row.original.to_dict()}
         return {
             "tasks": tasks,
+            "task_words": dict(self.words),
+            "left_out": dict(self.left_out),
             "bar": BAR,
             "gains": {
                 task: {
@@ -109,6 +116,7 @@ def evaluate(
     model: Model,
     split: Split,
     *,
+    tasks: Iterable[str] = NAMES,
     samples: int = 20,
     horizon: int | None = None,
     windows: int = MOST_WINDOWS,
@@ -116,30 +124,58 @@ def evaluate(
     sampler: SamplerConfig | None = None,
     resamples: int = RESAMPLES,
     watch: Watch | None = None,
+    progress: Progress | None = None,
 ) -> Evaluation:
     """Score the model and every free baseline on the test split; `resamples` = 0 leaves out the intervals.
 
-    `watch` is shown what every method drew, so that a picture of it needs no second sampling.
+    `tasks`: names from `task_table`. A task that the model's window is too short for is left out, and the result says why.
+    `horizon`: steps that the task `forecast` hides. `watch` is shown what every method drew, so that a picture of it needs no
+    second sampling. `progress(done, total)` counts the windows that the model has drawn, over all tasks.
     """
     ahead = forecast_horizon(model, horizon)
     check_samples(samples)
+    layout = Layout(model.spec.network.length, model.spec.examples.period, ahead)
+    kept, left_out = chosen_tasks(tasks, layout)
     trial = Trial(model, split, windows)
     weights = trial.weights(resamples, seed) if resamples else None
+    count = _Count(len(kept) * len(trial.windows), progress)
     rows: list[Row] = []
-    for task, masks in (("imputation", task_config("random")), ("forecast", task_config("block", ahead))):
-        mask = _mask(trial, task, masks, seed)
-        for method, drawn, probabilistic in trial.guesses(mask, samples, seed, sampler):
+    for task in kept:
+        question = _question(trial, task, layout, seed)
+        scored, missing = question.scored.numpy(), question.missing.numpy()[:, None]
+        for method, drawn, probabilistic in trial.guesses(question.observed, samples, seed, sampler, count):
+            # What is neither seen nor scored is left as it was, so that no score of whole windows counts it.
+            counted = np.where(missing, trial.truth[:, None], drawn) if missing.any() else drawn
             z, original = score(
-                drawn, trial.truth, ~mask.numpy(), trial.deviation, probabilistic=probabilistic, weights=weights
+                counted,
+                trial.truth,
+                scored,
+                trial.deviation,
+                probabilistic=probabilistic,
+                weights=weights,
+                paths=task.paths,
             )
-            rows.append(Row(task, method, z, original))
+            rows.append(Row(task.name, method, z, original))
             if watch is not None:
-                watch(task, trial, mask, method, drawn)
-    return Evaluation(tuple(rows), len(trial.windows), samples, ahead, resamples, trial.block, trial.by_meter)
+                watch(task.name, trial, question, method, drawn)
+    words = {task.name: task.words(layout) for task in kept}
+    drawn_together = (resamples, trial.block, trial.by_meter)
+    return Evaluation(tuple(rows), len(trial.windows), samples, ahead, *drawn_together, words, left_out)
 
 
-def _mask(trial: Trial, task: str, config: MaskConfig, seed: int) -> torch.Tensor:
-    """(B, L, K), True where a step is observed; the same for all channels."""
-    keys = example_keys(seed, f"evaluation {task}", 0, np.asarray(trial.numbers))
-    mask = draw_masks(keys, trial.windows.length, config)
-    return mask[:, :, None].expand(trial.values.shape)
+def _question(trial: Trial, task: Task, layout: Layout, seed: int) -> Question:
+    """What is seen and what is scored, (B, L, K); the same for all channels. Every window has its own stream."""
+    keys = example_keys(seed, f"evaluation {task.name}", 0, np.asarray(trial.numbers))
+    return task.ask(keys, layout).expand(trial.values.shape[2])
+
+
+class _Count:
+    """Counts windows, and tells."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self.done, self.total, self.progress = 0, total, progress
+
+    def __call__(self, windows: int) -> None:
+        self.done += windows
+        if self.progress is not None:
+            self.progress(self.done, self.total)

@@ -8,11 +8,14 @@ difference: each resample of the windows (or meters) gives the metric of both, a
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from tamedit.evaluation.intervals import bootstrap_interval
+from tamedit.evaluation.metrics import PATHS
 from tamedit.evaluation.scores import Scores
 
-METRICS = ("point_RMSE", "point_MAE", "CRPS")  # the least is the best
+METRICS = ("point_RMSE", "point_MAE", "CRPS", *(metric.name for metric in PATHS))  # the least is the best
+Outcome = Literal["better", "worse", "undecided", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,13 @@ class Gain:
     difference: float
     low: float | None
     high: float | None
+
+    @property
+    def outcome(self) -> Outcome:
+        """What may be said of the model: "undecided" where the interval contains 0, "unknown" without an interval."""
+        if self.low is None or self.high is None:
+            return "unknown"
+        return "better" if self.low > 0 else "worse" if self.high < 0 else "undecided"
 
     def __str__(self) -> str:
         if self.low is None or self.high is None:

@@ -60,6 +60,13 @@ POINTWISE = (
     Metric("width50", "width50", probabilistic=True, band=0.5, best="neither"),
     Metric("width90", "width90", probabilistic=True, band=0.9, best="neither"),
 )
+# Of whole stretches, for tasks that hide one (`path_statistics`).
+PATHS = (
+    Metric("path_total_CRPS", "path_total_crps", "path_count"),
+    Metric("path_peak_CRPS", "path_peak_crps", "path_count"),
+    Metric("path_energy", "path_energy", "path_count"),
+    Metric("path_variogram", "path_variogram", "path_pairs"),
+)
 # Distances between distributions are not ratios of sums; `distribution` computes them.
 DISTRIBUTIONAL = (
     Metric("dist_KL"),
@@ -69,7 +76,7 @@ DISTRIBUTIONAL = (
     Metric("MMD", low=-np.inf),
     Metric("temp_spec_dist"),
 )
-METRICS = {metric.name: metric for metric in (*POINTWISE, *DISTRIBUTIONAL)}
+METRICS = {metric.name: metric for metric in (*POINTWISE, *PATHS, *DISTRIBUTIONAL)}
 
 
 def by_channel(metric: Metric, sums: Totals) -> Float[np.ndarray, "A K"]:

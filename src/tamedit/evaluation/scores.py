@@ -1,6 +1,7 @@
 """All metrics of one method at one task, in z-units and in the data's own: statistics, aggregation, metric in a row.
 
-samples, truth, hidden  →  statistics (one number per cell)  →  aggregation (sums per window)  →  metrics, with intervals
+samples, truth, scored cells  →  statistics (one number per cell, or per path)  →  aggregation (sums per window)  →  metrics, with
+intervals
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,8 @@ from tamedit.evaluation.cell_statistics import cell_statistics, hidden_cells, re
 from tamedit.evaluation.distribution import DEGREES as UNITS
 from tamedit.evaluation.distribution import distribution_distances
 from tamedit.evaluation.intervals import bootstrap_interval
-from tamedit.evaluation.metrics import METRICS, POINTWISE, Metric, measure, over_channels
+from tamedit.evaluation.metrics import METRICS, PATHS, POINTWISE, Metric, measure, over_channels
+from tamedit.evaluation.path_statistics import path_statistics, scored_paths
 
 MAPE_FLOOR = 0.1  # of the channel's standard deviation over the training split
 # Names that were there first; tables and other programs read them.
@@ -70,15 +72,19 @@ def score(
     independent_halves: bool | None = None,
     weights: Float[np.ndarray, "R B"] | None = None,
     floor: float = MAPE_FLOOR,
+    paths: bool = False,
 ) -> tuple[Scores, Scores]:
     """(in z-units, in the data's units). Cells without truth (NaN) do not count; `deviation` makes z-units.
 
     `independent_halves`: antithetic samples (the default of those that are probabilistic). `weights`: resamples of the
-    windows from `bootstrap_weights`; without them, or with a single window, there are no intervals.
+    windows from `bootstrap_weights`; without them, or with a single window, there are no intervals. `paths`: whether the
+    hidden cells of a window are one stretch, so that path scores exist.
     """
     halves = probabilistic if independent_halves is None else independent_halves
     cells = hidden_cells(samples, truth, hidden)
-    sums = totals(cells, cell_statistics(cells, floor * deviation, independent_halves=halves), "window")
+    sums = {**totals(cells, cell_statistics(cells, floor * deviation, independent_halves=halves), "window")}
+    if paths:
+        sums |= path_statistics(scored_paths(samples, truth, hidden), independent_halves=halves)
     extra = weights if weights is not None and len(truth) > 1 else None
     apart = distribution_distances(cells, samples, truth, extra)
     draws = np.vstack([np.ones((1, len(truth))), *([] if extra is None else [extra])])
@@ -87,7 +93,7 @@ def score(
         drawn_sums = resampled(draws, in_units(sums, scale))
         columns = {
             metric.name: measure(metric, drawn_sums)
-            for metric in POINTWISE
+            for metric in (*POINTWISE, *(PATHS if paths else ()))
             if (original or not metric.original_only)
             and (probabilistic or not metric.probabilistic)
             and (metric.band is None or reached(metric.band, samples.shape[1]))

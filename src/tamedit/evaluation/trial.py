@@ -1,6 +1,6 @@
 """The same windows and the same hidden cells for every method: the model and the training-free baselines."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -26,7 +26,10 @@ from tamedit.windows.cut import Windows, cut
 
 Guess = tuple[str, Float[np.ndarray, "B S L K"], bool]  # method, samples in the data's units, whether probabilistic
 
+Drawn = Callable[[int], None]  # how many windows were drawn since the last call
+
 LEAST_METERS = 10
+WINDOWS_AT_ONCE = 16  # about as many between two reports of progress
 
 
 class Trial:
@@ -69,17 +72,18 @@ class Trial:
         return bootstrap_weights(len(self.windows), resamples, self.block, seed)
 
     def guesses(
-        self, mask: Bool[Tensor, "B L K"], samples: int, seed: int, sampler: SamplerConfig | None
+        self,
+        mask: Bool[Tensor, "B L K"],
+        samples: int,
+        seed: int,
+        sampler: SamplerConfig | None,
+        drawn: Drawn | None = None,
     ) -> Iterator[Guess]:
-        """What every method predicts for the cells that `mask` hides (False)."""
+        """What every method predicts for the cells that `mask` hides (False); `drawn` hears how many windows the model drew."""
         model, period = self.model, self.model.spec.examples.period
         observed = torch.isfinite(self.values) & mask
         visible = torch.where(observed, self.values, 0.0)
-        yield (
-            "model",
-            model.draw(visible, observed, self.covariates, self.numbers, samples, seed, sampler).numpy(),
-            True,
-        )
+        yield "model", self._model_draws(visible, observed, samples, seed, sampler, drawn).numpy(), True
         fill = BASELINES["free_fill"](visible, observed, period)
         level, scale = own_units(model.scaling).units(visible, observed)
         least = 0.0 if model.spec.non_negative else -torch.inf  # the baselines may use a public fact, too
@@ -91,6 +95,27 @@ class Trial:
         yield "seasonal_draws", draws.numpy(), True
         for name, guess in BASELINES.items():
             yield name, guess(visible, observed, period)[:, None].numpy(), False
+
+    def _model_draws(
+        self,
+        visible: Float[Tensor, "B L K"],
+        observed: Bool[Tensor, "B L K"],
+        samples: int,
+        seed: int,
+        sampler: SamplerConfig | None,
+        drawn: Drawn | None,
+    ) -> Float[Tensor, "B S L K"]:
+        """The model's samples, some windows at a time. Whole batches of the network, so the numbers are those of one call."""
+        batch = max((sampler or SamplerConfig()).rows // samples, 1)
+        at_once = batch * max(WINDOWS_AT_ONCE // batch, 1)
+        pieces = []
+        for first in range(0, len(self.numbers), at_once):
+            part = slice(first, first + at_once)
+            given = visible[part], observed[part], self.covariates[part], self.numbers[part]
+            pieces.append(self.model.draw(*given, samples, seed, sampler))
+            if drawn is not None:
+                drawn(len(pieces[-1]))
+        return torch.cat(pieces)
 
 
 def pick_windows(series: Series, length: int, most: int) -> Windows:

@@ -10,6 +10,11 @@
 A mask is 1 where a step is observed, and is the same for all targets of an example. Each scheme is a pure function of the
 example's own uniforms (`streams.uniforms`): no mask depends on another example, on its neighbours in the batch or on
 the size of the batch.
+
+Two more belong to evaluation alone, in seasons of P steps:
+
+    known before last  only s seasons just before the last season
+    long gap           h seasons in a row are hidden, h ~ U{2 … 5}, at a random place; at least one season stays observed
 """
 
 from collections.abc import Callable
@@ -135,3 +140,19 @@ def task_config(name: str, horizon: int | None = None) -> MaskConfig:
     """The masks of one task alone, as evaluation wants them: one scheme, and for `block` a fixed horizon if given."""
     fixed = {} if horizon is None else {"horizon": (horizon, horizon), "horizon_cap": 1.0}
     return MaskConfig(weights={name: 1.0}, **fixed)  # type: ignore[arg-type]
+
+
+def known_before_last(examples: int, length: int, period: int, seasons: int) -> Bool[Tensor, "B L"]:
+    """Observed: the `seasons` just before the last one. Everything earlier, and the last season, is hidden."""
+    step, last = torch.arange(length), length - period
+    return ((step >= last - seasons * period) & (step < last)).expand(examples, length)
+
+
+def long_gap(keys: UInt64[np.ndarray, " B"], length: int, period: int, seasons: tuple[int, int]) -> Bool[Tensor, "B L"]:
+    """Hidden: h seasons in a row, h ~ U{seasons}, at most ⌊L / P⌋ − 1 of them; every place is equally likely."""
+    u = uniforms(keys, 2)
+    most = max(length // period - 1, 1)
+    hidden = period * _whole(u[:, :1], min(seasons[0], most), min(seasons[1], most))  # (B, 1)
+    first = torch.floor(u[:, 1:] * (length - hidden + 1)).minimum(length - hidden)
+    step = torch.arange(length)
+    return (step < first) | (step >= first + hidden)

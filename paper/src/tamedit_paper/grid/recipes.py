@@ -15,6 +15,8 @@ from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 from tamedit.data.split import Split, draw_meters, split_by_meter, split_by_time
 from tamedit.diffusion.sample import SamplerConfig
+from tamedit.evaluation.task_table import NAMES as EVERY_TASK
+from tamedit.evaluation.task_table import TWO
 from tamedit.model.bounds import Bounds
 from tamedit.model.zoo import NetworkConfig
 from tamedit.runs.config import RunConfig
@@ -48,6 +50,7 @@ class Effort:
     look_every: int  # steps between looks at the gradients of a run without privacy
     matched: bool = True  # whether σ and the learning rate are those of the paper's regime
     clip: float = 1.0  # in the place of the paper's C = 1, so that about as many gradients are clipped
+    tasks: tuple[str, ...] = TWO  # the paper's; stored results have these
 
 
 EFFORT: dict[Scale, Effort] = {
@@ -127,7 +130,9 @@ def effort_of(cell: Cell, scale: Scale) -> Effort:
     private = PRIVATE_STEPS if cell.public else SCRATCH_STEPS
     training = (private if cell.is_private else PLAIN_STEPS)[scale]
     windows, samples = PANEL_WINDOWS[scale], PANEL_SAMPLES[scale]
-    return replace(effort, training=training, windows=windows, samples=samples, matched=False, clip=1.0)
+    return replace(
+        effort, training=training, windows=windows, samples=samples, matched=False, clip=1.0, tasks=EVERY_TASK
+    )
 
 
 def training_of(cell: Cell, scale: Scale) -> dict[str, Any]:

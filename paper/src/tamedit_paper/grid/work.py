@@ -106,6 +106,7 @@ def _result(job: Job, config: RunConfig, folder: Path, effort: Effort, split: Sp
     evaluation = evaluate(
         model,
         split,
+        tasks=effort.tasks,
         samples=effort.samples,
         windows=effort.windows,
         sampler=effort.sampler,
