@@ -10,10 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tamedit.cli.evaluate_command import verdicts
 from tamedit.cli.main import main
 from tamedit.data.loading import load_split
 from tamedit.data.series import read
-from tamedit.evaluation.metrics import METRICS
+from tamedit.evaluation.evaluate import Row
+from tamedit.evaluation.gains import Gain
+from tamedit.evaluation.metrics import METRICS, PATHS
+from tamedit.evaluation.scores import Scores
 from tamedit.runs.folder import load_run
 from tamedit.training.run import train
 
@@ -38,7 +42,9 @@ def test_json_has_every_metric_of_every_method_in_both_units(
     code, out, _ = ask(monkeypatch, capsys, smoke_run, "--samples", 20, "--windows", 6, "--resamples", 30, "--json")
     assert code == 0
     result = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-    for task in ("imputation", "forecast"):
+    assert list(result["tasks"]) == ["imputation", "forecast", "cold_start_24"]
+    assert set(result["left_out"]) == {"cold_start_48", "long_gap"}  # the window has two seasons
+    for task in result["tasks"]:
         for method, units in result["tasks"][task].items():
             for unit, scores in units.items():
                 assert {"rmse", "mae", "crps", "coverage50", "coverage90"} <= set(scores)  # the names of version 0.1
@@ -47,6 +53,7 @@ def test_json_has_every_metric_of_every_method_in_both_units(
                     means_nothing = (metric.probabilistic and method not in PROBABILISTIC) or (
                         metric.original_only and unit == "z"
                     )
+                    means_nothing |= metric in PATHS and task == "imputation"
                     assert (scores[name] is None) == means_nothing, (method, unit, name)
                     if scores[name] is not None:
                         low, high = scores["intervals"][name]
@@ -55,6 +62,9 @@ def test_json_has_every_metric_of_every_method_in_both_units(
     for task, methods in result["tasks"].items():
         for method, found in result["gains"][task].items():
             for name, gain in found.items():
+                assert (gain is None) == (name.startswith("path_") and task == "imputation")
+                if gain is None:
+                    continue
                 truth = methods[method]["z"][name] - methods["model"]["z"][name]
                 assert gain["difference"] == pytest.approx(truth)
                 assert gain["low"] <= gain["difference"] <= gain["high"]
@@ -74,6 +84,7 @@ BASELINES = (
     "seasonal_draws",
 )
 HAVE_UNITS = ("point_MAE", "point_RMSE", "CRPS", "dist_WS", "width50", "width90")
+PATH_SCORES = ("path_total_CRPS", "path_peak_CRPS", "path_energy", "path_variogram")  # all in the data's units
 
 
 def test_every_metric_of_the_specification_is_there(
@@ -84,10 +95,12 @@ def test_every_metric_of_the_specification_is_there(
     assert result["mape_floor"] == 0.1
     values = read(smoke_run.parent / "meter.csv").values
     deviation = np.nanstd(values[: int(0.7 * len(values))].astype(np.float64))
-    for task in ("imputation", "forecast"):
+    for task in ("imputation", "forecast", "cold_start_24"):
         assert set(result["tasks"][task]) == {"model", *BASELINES}
         for method, units in result["tasks"][task].items():
             z, original = units["z"], units["original"]
+            for name in PATH_SCORES if task != "imputation" else ():
+                assert original[name] == pytest.approx(deviation * z[name], rel=0.02), (method, name)
             expected = {*POINTS, *SHARES_OF_LEVEL, *DISTANCES, *SAMPLES, "CRPS"}
             for name in expected:
                 if name in SAMPLES and method not in PROBABILISTIC:
@@ -200,9 +213,52 @@ def test_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     assert code == 0
     assert "dist_JS" not in out
     assert "in 90 %" in out
+    assert (
+        out.count("the free distribution, gain") + out.count("by ") >= 7
+    )  # three tasks; two of them have totals and peaks
+    assert "long_gap is left out: it needs a window of 3 seasons (72 steps)" in out
     code, out, _ = ask(monkeypatch, capsys, *few, "--all")
     assert code == 0
     assert all(name in out for name in METRICS)
+
+
+def test_only_the_tasks_that_were_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], smoke_run: Path
+) -> None:
+    few = ("--samples", 4, "--windows", 3, "--json")
+    code, out, err = ask(monkeypatch, capsys, smoke_run, "--tasks", "cold_start_24, imputation", *few)
+    assert (code, err) == (0, "")
+    assert list(json.loads(out)["tasks"]) == ["imputation", "cold_start_24"]
+    for wrong in ("forcast", "", "imputation,gap"):
+        code, out, err = ask(monkeypatch, capsys, smoke_run, "--tasks", wrong, *few)
+        assert (code, out) == (2, "")
+        assert "is not a task; name one or more of imputation, forecast, cold_start_24" in " ".join(err.split())
+        assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.01, 0.05, "the model beats the free distribution by 10.0%, gain 0.0300 [0.0100, 0.0500]"),
+        (-0.01, 0.05, "no sure difference from the free distribution, gain 0.0300 [-0.0100, 0.0500]"),
+        (None, None, "gain over the free distribution 0.0300, not known how sure"),
+    ],
+)
+def test_verdicts_in_plain_words(low: float | None, high: float | None, words: str) -> None:
+    class Made:
+        def gain_over_bar(self, task: str, name: str) -> Gain | None:
+            return Gain(0.03, low, high) if name == "CRPS" else None
+
+        def of(self, task: str, method: str) -> Row:
+            own = Scores({"CRPS": 0.3, "path_total_CRPS": None, "path_peak_CRPS": None})
+            return Row(task, method, own, own)
+
+        def smallest_gain(self, task: str, name: str) -> tuple[str, Gain]:
+            return "seasonal_draws", Gain(-0.01, -0.02, -0.001)
+
+    first, second = verdicts(Made(), "imputation")
+    assert first == f"CRPS: {words}."
+    assert second.endswith("draws from the same hour, gain in CRPS -0.0100 [-0.0200, -0.0010].")
 
 
 def test_a_protocol_of_other_papers_is_a_command_of_its_own(

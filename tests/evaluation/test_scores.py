@@ -249,7 +249,7 @@ def test_every_metric_but_the_pooled_is_the_mean_of_its_channels_in_both_units(d
     truth = spread * (2 + rng.normal(size=(12, 16, 2)))
     samples = spread * (2.3 + rng.normal(size=(12, drawn, 16, 2)))
     hidden = rng.random((12, 16, 2)) < 0.4
-    options = {"probabilistic": drawn > 1, "independent_halves": drawn > 1}
+    options = {"probabilistic": drawn > 1, "independent_halves": drawn > 1, "paths": True}
     whole = score(samples, truth, hidden, deviation, **options)
     each = [
         score(samples[..., k : k + 1], truth[..., k : k + 1], hidden[..., k : k + 1], deviation[k : k + 1], **options)

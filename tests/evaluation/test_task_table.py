@@ -98,7 +98,9 @@ def test_what_a_window_is_too_short_for_is_left_out_with_the_reason(model: Model
 
 @pytest.mark.parametrize("names", [["forcast"], ["imputation", "gap"], []])
 def test_unknown_names_are_refused(model: Model, split: Split, names: list[str]) -> None:
-    with pytest.raises(UserError, match="must be one or more of imputation, forecast, cold_start_24") as refused:
+    with pytest.raises(
+        UserError, match="is not a task; name one or more of imputation, forecast, cold_start_24"
+    ) as refused:
         evaluate(model, split, tasks=names)
     assert str(refused.value).count(". ") == 0
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tamedit.cli import options
+from tamedit.cli.progress import RunProgress
 from tamedit.errors import UserError
 from tamedit.evaluation.labels import LABELS
 from tamedit.formatting import best, print_table, score
@@ -24,33 +25,70 @@ BAR = "free_distribution"
 PERCENT = {"point_MAPE", "MAPE_left_out", "WAPE", "coverage50", "coverage90"}
 
 
+COLUMNS = {
+    "CRPS": "CRPS",
+    "point_RMSE": "RMSE",
+    "path_total_CRPS": "total",
+    "path_peak_CRPS": "peak",
+    "coverage50": "in 50 %",
+    "coverage90": "in 90 %",
+}
+COMPARED = {"CRPS": "CRPS", "path_total_CRPS": "total", "path_peak_CRPS": "peak"}
+
+
 def show(evaluation: Any) -> None:
-    """Print a short table: z-units, best of each column in bold."""
-    heads = ("method", "RMSE", "MAE", "CRPS", "in 50 %", "in 90 %")
-    for task in ("imputation", "forecast"):
-        rows = [row for row in evaluation.rows if row.task == task]
-        scores = {name: [getattr(row.z, name) for row in rows] for name in ("rmse", "mae", "crps")}
-        least = {name: min((one for one in column if one is not None), default=None) for name, column in scores.items()}
-        cells = []
-        for row in rows:
-            numbers = [_cell(getattr(row.z, name), least[name]) for name in least]
-            bands = [None if band is None else f"{band:.0%}" for band in (row.z.coverage50, row.z.coverage90)]
-            cells.append([LABELS[row.method], *numbers, *bands])
-        print_table(f"{_what(evaluation, task)}, {evaluation.windows} test windows, z-units", heads, cells)
-        typer.echo(_ahead(evaluation, task))
+    """A short block for each task: the model, the free distribution and the best other free guess, and who is better."""
+    for task in evaluation.tasks:
+        scores = {"model": evaluation.of(task, "model").z, BAR: evaluation.of(task, BAR).z}
+        others = {
+            method: one for method, one in evaluation.free(task).items() if method != BAR and one.crps is not None
+        }
+        if others:
+            chosen = min(others, key=lambda method: others[method].crps)
+            scores[chosen] = others[chosen]
+        shown = {name: head for name, head in COLUMNS.items() if any(one[name] is not None for one in scores.values())}
+        cells = [
+            [LABELS[method], *(_cell(name, one[name], [other[name] for other in scores.values()]) for name in shown)]
+            for method, one in scores.items()
+        ]
+        title = f"{_what(evaluation, task)}, {evaluation.windows} test windows, z-units"
+        print_table(title, ("method", *shown.values()), cells)
+        for sentence in verdicts(evaluation, task):
+            typer.echo(sentence)
+        typer.echo()
+    for task, reason in evaluation.left_out.items():
+        typer.echo(f"{task} is left out: {reason}.")
+    typer.echo(_meaning(evaluation))
 
 
-def _ahead(evaluation: Any, task: str) -> str:
-    """The gain over the bar, the free distribution, and over a free guess that is harder to beat, in words."""
+def verdicts(evaluation: Any, task: str) -> list[str]:
+    """Whether the model beats the free distribution: cell by cell, and where there are paths, in the total and the peak."""
     said = []
-    for name, short in (("point_RMSE", "RMSE"), ("CRPS", "CRPS")):
-        bar, hardest = evaluation.gain_over_bar(task, name), evaluation.smallest_gain(task, name)
-        if bar is not None:
-            said.append(f"{short} {bar}")
-        if hardest is not None and hardest[0] != BAR:
-            said.append(f"{short} {hardest[1]} over {LABELS[hardest[0]]}")
+    for name, short in COMPARED.items():
+        found, bar = evaluation.gain_over_bar(task, name), evaluation.of(task, BAR).z[name]
+        if found is None:
+            continue
+        share = f" by {abs(found.difference) / bar:.1%}" if bar else ""
+        than = f"the {LABELS[BAR]}"
+        words = {
+            "better": f"the model beats {than}{share}, gain {found}",
+            "worse": f"the model is worse than {than}{share}, gain {found}",
+            "undecided": f"no sure difference from {than}, gain {found}",
+            "unknown": f"gain over {than} {found}, not known how sure",
+        }
+        said.append(f"{short}: {words[found.outcome]}.")
+    hardest = evaluation.smallest_gain(task, "CRPS")
+    if hardest is not None and hardest[0] != BAR:
+        said.append(f"A free guess that is harder to beat here: {LABELS[hardest[0]]}, gain in CRPS {hardest[1]}.")
+    return said
+
+
+def _meaning(evaluation: Any) -> str:
     drawn = "meters" if evaluation.by_meter else "windows: for these meters, not for others"
-    return f"gain over the {LABELS[BAR]} (95 % bootstrap of the {drawn}, paired): {'; '.join(said)}"
+    return (
+        "Small numbers are better. total, peak: CRPS of the mean and of the maximum of the hidden stretch.\n"
+        f"gain: the free guess's number minus the model's, with its 95 % interval (paired bootstrap of the {drawn})."
+    )
 
 
 def show_all(evaluation: Any) -> None:
@@ -58,7 +96,7 @@ def show_all(evaluation: Any) -> None:
     from tamedit.evaluation.metrics import METRICS
 
     heads = ("metric", "model", "95 % interval", "free dis-\ntribution", "best free\nguess")
-    for task in ("imputation", "forecast"):
+    for task in evaluation.tasks:
         rows = {row.method: row for row in evaluation.rows if row.task == task}
         for unit, name in (("z", "z-units"), ("original", "the data's units")):
             scores = {method: getattr(row, unit) for method, row in rows.items()}
@@ -80,11 +118,13 @@ def show_all(evaluation: Any) -> None:
 
 
 def _what(evaluation: Any, task: str) -> str:
-    hidden = "random 10–50 % hidden" if task == "imputation" else f"last {evaluation.horizon} steps hidden"
-    return f"{task}: {hidden}"
+    return f"{task}: {evaluation.words[task]}"
 
 
-def _cell(value: float | None, least: float | None) -> Any:
+def _cell(name: str, value: float | None, column: list[float | None]) -> Any:
+    if name in PERCENT:
+        return None if value is None else f"{value:.0%}"
+    least = min((one for one in column if one is not None), default=None)
     return best(score(value)) if value is not None and value == least else score(value)
 
 
@@ -94,9 +134,17 @@ def evaluate(
         typer.Argument(help="Folder made by `tamedit train`. Several runs that differ only in the seed are combined."),
     ],
     data: options.MovedData = None,
+    tasks: Annotated[
+        str | None,
+        typer.Option(
+            "--tasks",
+            help="Tasks, comma separated: imputation, forecast, cold_start_24, cold_start_48, long_gap (all if not given).",
+        ),
+    ] = None,
     samples: Annotated[int, typer.Option("--samples", help="Samples per window.", min=4)] = 20,
     horizon: Annotated[
-        int | None, typer.Option("--horizon", help="Steps to forecast (one season if not given).", min=1)
+        int | None,
+        typer.Option("--horizon", help="Steps that the task forecast hides (one season if not given).", min=1),
     ] = None,
     windows: Annotated[int, typer.Option("--windows", help="Test windows at most.", min=1)] = 128,
     everything: Annotated[bool, typer.Option("--all", help="Show every metric, in both units.")] = False,
@@ -106,12 +154,16 @@ def evaluate(
     device: options.Device = "auto",
     as_json: options.AsJson = False,
 ) -> None:
-    """Score a model on its test split: RMSE, MAE, CRPS and the coverage of its intervals, next to training-free baselines."""
+    """Score a model on its test split at five tasks, next to training-free baselines.
+
+    Gap filling, forecasts, cold starts and long gaps: CRPS, RMSE, the CRPS of totals and peaks, and the coverage of intervals.
+    """
     from tamedit.evaluation.seeds import over_runs, seeds_of
 
     if protocol is not None:
         raise UserError(f"--protocol is now a separate command: tamedit peers {runs[0]} {protocol}.")
     shared: dict[str, Any] = {
+        **({} if tasks is None else {"tasks": [name.strip() for name in tasks.split(",")]}),
         "samples": samples,
         "horizon": horizon,
         "windows": windows,
@@ -119,7 +171,7 @@ def evaluate(
         "resamples": resamples,
     }
     if len(runs) == 1:
-        result = score_run(runs[0], data, device, shared)
+        result = score_run(runs[0], data, device, shared, quiet=as_json)
         if as_json:
             typer.echo(json.dumps({"run": str(runs[0]), **result.to_dict()}, allow_nan=False))
             return
@@ -130,7 +182,8 @@ def evaluate(
         seeds = seeds_of(runs)
         if not as_json:
             shared["resamples"] = 0  # the table's intervals are those of the seeds
-        combined = over_runs({str(run): score_run(run, data, device, shared).to_dict() for run in runs}, seeds)
+        results = {str(run): score_run(run, data, device, shared, quiet=as_json).to_dict() for run in runs}
+        combined = over_runs(results, seeds)
         if as_json:
             typer.echo(json.dumps(combined, allow_nan=False))
             return
@@ -140,7 +193,7 @@ def evaluate(
     typer.echo(NOTE)
 
 
-def score_run(run: Path, data: str | None, device: str, shared: dict[str, Any]) -> Any:
+def score_run(run: Path, data: str | None, device: str, shared: dict[str, Any], *, quiet: bool) -> Any:
     """The scores of one run's model on its test split, or on that of other data."""
     from tamedit.data.loading import load_split
     from tamedit.evaluation.evaluate import evaluate as score_all
@@ -150,4 +203,5 @@ def score_run(run: Path, data: str | None, device: str, shared: dict[str, Any]) 
     model = Model.load(run, device)
     config, facts = load_run(run)
     _, split = load_split(data or config.source, study=facts.study_for(data), **facts.reading)
-    return score_all(model, split, **shared)
+    with RunProgress(quiet=quiet, thing="window", always_end=False) as progress:
+        return score_all(model, split, **shared, progress=lambda done, total: progress(done, total, {}))

@@ -128,11 +128,9 @@ TWO = ("imputation", "forecast")  # what every window can be asked
 def chosen_tasks(names: Iterable[str], layout: Layout) -> tuple[list[Task], dict[str, str]]:
     """The tasks of these names, each once and in the table's order; and why some of them are left out."""
     wanted = list(dict.fromkeys(names))
-    unknown = [name for name in wanted if name not in TASKS]
-    if unknown or not wanted:
-        raise UserError(
-            f"tasks={', '.join(unknown) or 'nothing'} must be one or more of {', '.join(TASKS)}, separated by commas."
-        )
+    unknown = [name for name in wanted if name not in TASKS] if wanted else [""]
+    if unknown:
+        raise UserError(f"tasks={unknown[0]!r} is not a task; name one or more of {', '.join(TASKS)}.")
     reasons = {name: TASKS[name].missing_seasons(layout) for name in NAMES if name in wanted}
     kept = [TASKS[name] for name, reason in reasons.items() if reason is None]
     left_out = {name: reason for name, reason in reasons.items() if reason is not None}
