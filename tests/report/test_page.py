@@ -13,7 +13,9 @@ from tamedit.data.loading import load_split
 from tamedit.data.series import Series, read
 from tamedit.evaluation.evaluate import Row, evaluate
 from tamedit.evaluation.labels import LABELS
+from tamedit.evaluation.metrics import PATHS
 from tamedit.evaluation.reliability import Curve
+from tamedit.evaluation.task_table import TASKS
 from tamedit.figures.report_figures import embedded, profile, season, stretch
 from tamedit.formatting import percent, significant
 from tamedit.privacy.entries import read as read_ledger
@@ -74,7 +76,8 @@ def test_scores_are_those_of_the_evaluation(plain: Findings, plain_page: str, sm
     fresh = evaluate(Model.load(smoke_run, "cpu"), split, samples=20, windows=8)
     assert fresh == plain.evaluation  # looking on changes nothing
     tables = {table.caption: table for table in Page(plain_page).tables}
-    for task, name in (("imputation", "Gap filling"), ("forecast", "Forecast")):
+    for task in fresh.tasks:
+        name = TASKS[task].label.capitalize()
         for unit, said in (("z", "z-units"), ("original", "the data's units")):
             table = tables[f"{name}, {said}; means over channels"]
             assert [row[0] for row in table.rows] == list(LABELS.values())
@@ -94,7 +97,7 @@ def test_scores_are_those_of_the_evaluation(plain: Findings, plain_page: str, sm
 def test_the_verdict_is_the_paired_gain(plain: Findings, plain_page: str) -> None:
     """The same comparison as on the command line, whatever the two intervals by themselves look like."""
     words = Page(plain_page).sections["scores"]
-    for task in ("imputation", "forecast"):
+    for task in plain.evaluation.tasks:
         found = plain.evaluation.smallest_gain(task, "CRPS")
         assert found is not None
         gain = found[1]
@@ -106,16 +109,41 @@ def test_the_verdict_is_the_paired_gain(plain: Findings, plain_page: str) -> Non
         )
 
 
+def test_path_scores_are_those_of_the_evaluation(plain: Findings, plain_page: str) -> None:
+    tables = {table.caption: table for table in Page(plain_page).tables}
+    shown = [caption for caption in tables if "whole paths" in caption]
+    assert len(shown) == 4  # forecast and cold start, two units; gaps of scattered steps have no paths
+    for task in ("forecast", "cold_start_24"):
+        for unit, said in (("z", "z-units"), ("original", "the data's units")):
+            table = tables[f"{TASKS[task].label.capitalize()}, whole paths, {said}; means over channels"]
+            for values, method in zip(table.values, LABELS, strict=True):
+                own = getattr(plain.evaluation.of(task, method), unit)
+                assert values == [own[metric.name] for metric in PATHS]
+
+
+def test_the_glance_is_the_gain_over_the_free_distribution(plain: Findings, plain_page: str) -> None:
+    (table,) = (one for one in Page(plain_page).tables if "free distribution's number" in one.caption)
+    assert [row[0] for row in table.rows] == [TASKS[task].label for task in plain.evaluation.tasks]
+    for task, row, values in zip(plain.evaluation.tasks, table.rows, table.values, strict=True):
+        gains = [plain.evaluation.gain_over_bar(task, name) for name in ("CRPS", "path_total_CRPS", "path_peak_CRPS")]
+        assert values == [gain.difference for gain in gains if gain is not None]
+        for gain, cell in zip(gains, row[2:], strict=True):
+            if gain is None:
+                assert cell == "–"
+            elif gain.outcome == "undecided":
+                assert cell.startswith("no sure difference")
+            else:
+                assert f" % {gain.outcome}" in cell
+    assert "Long gap is left out: it needs a window of 3 seasons" in Page(plain_page).sections["scores"]
+
+
 def test_calibration_is_the_curve(plain: Findings, plain_page: str) -> None:
-    (table,) = (one for one in Page(plain_page).tables if one.heads[0] == "Nominal level")
-    assert [row[0] for row in table.rows] == ["50 %", "80 %", "90 %"]
-    for level, values in zip((0.5, 0.8, 0.9), table.values, strict=True):
-        wanted = [
-            plain.curves[task, method].at(level)[0]
-            for task in ("imputation", "forecast")
-            for method in ("model", "free_probabilistic")
-        ]
-        assert values == wanted
+    (table,) = (one for one in Page(plain_page).tables if one.caption.startswith("Share of the truth inside"))
+    assert table.heads[2:] == [f"{level} % intervals (% of cells)" for level in (50, 80, 90)]
+    asked = [(task, method) for task in plain.evaluation.tasks for method in ("model", "free_distribution")]
+    assert [row[:2] for row in table.rows] == [[TASKS[task].label, LABELS[method]] for task, method in asked]
+    for key, values in zip(asked, table.values, strict=True):
+        assert values == [plain.curves[key].at(level)[0] for level in (0.5, 0.8, 0.9)]
     said = Page(plain_page).sections["calibration"]
     assert f"the 90 % intervals hold {percent(plain.curves['forecast', 'model'].at(0.9)[0])} % of the truth" in said
 
@@ -236,7 +264,7 @@ def _with_crps(row: Row, crps: float | None) -> Row:
 def test_one_window_and_four_samples_are_enough(smoke_run: Path) -> None:
     page = Page(html(find(smoke_run, samples=4, windows=1, device="cpu")))
     assert "One window is too few" in page.sections["scores"]
-    assert [row[0] for row in page.tables[-1].rows] == ["50 %"]
+    assert page.tables[-1].heads[2:] == ["50 % intervals (% of cells)"]
 
 
 def every(step: str, rows: int, timezone: str | None = None) -> Series:

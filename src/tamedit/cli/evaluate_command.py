@@ -203,5 +203,5 @@ def score_run(run: Path, data: str | None, device: str, shared: dict[str, Any], 
     model = Model.load(run, device)
     config, facts = load_run(run)
     _, split = load_split(data or config.source, study=facts.study_for(data), **facts.reading)
-    with RunProgress(quiet=quiet, thing="window", always_end=False) as progress:
+    with RunProgress(quiet=quiet, counted="window") as progress:
         return score_all(model, split, **shared, progress=lambda done, total: progress(done, total, {}))

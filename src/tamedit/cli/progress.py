@@ -9,11 +9,9 @@ from typing import Any
 class RunProgress:
     """Shows step, loss, whatever else the run reports (ε so far), and the time left."""
 
-    def __init__(
-        self, quiet: bool = False, plain_seconds: float = 10.0, thing: str = "step", always_end: bool = True
-    ) -> None:
-        self.quiet, self.plain_seconds = quiet, plain_seconds
-        self.thing, self.always_end = thing, always_end  # what is counted; whether a short run's end is a line, too
+    def __init__(self, quiet: bool = False, plain_seconds: float = 10.0, counted: str | None = None) -> None:
+        """`counted`: what is counted instead of steps; from 0, several at a time, and no line for work that is soon done."""
+        self.quiet, self.plain_seconds, self.counted = quiet, plain_seconds, counted
         self.bar: Any = None
         self.started = self.said = time.monotonic()
         self.first, self.last = 0, 0  # steps before the first that was seen, and the last, of this stage
@@ -38,11 +36,11 @@ class RunProgress:
             return
         now = time.monotonic()
         if begins:  # training, or a public stage before it
-            self.first, self.started = step - 1, self.said
-        if now - self.said >= self.plain_seconds or (step == steps and self.always_end):
+            self.first, self.started = 0 if self.counted else step - 1, self.said
+        if now - self.said >= self.plain_seconds or (step == steps and not self.counted):
             pace = (now - self.started) / max(step - self.first, 1)
             left = f"{pace * (steps - step):.0f} s left"
-            said = [f"{self.thing} {step}/{steps}", words, left]
+            said = [f"{self.counted or 'step'} {step}/{steps}", words, left]
             print("  ".join(one for one in said if one), file=sys.stderr, flush=True)
             self.said = now
 
@@ -52,7 +50,7 @@ class RunProgress:
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
             self.bar = Progress(
-                TextColumn(self.thing + " {task.completed:.0f}/{task.total:.0f}"),
+                TextColumn((self.counted or "step") + " {task.completed:.0f}/{task.total:.0f}"),
                 BarColumn(),
                 TextColumn("{task.description}"),
                 TimeRemainingColumn(elapsed_when_finished=True),

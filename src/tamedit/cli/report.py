@@ -1,11 +1,12 @@
 """`tamedit report`: everything about a run on one page that needs no network."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tamedit.cli import options
+from tamedit.cli.progress import RunProgress
 from tamedit.errors import UserError
 
 
@@ -20,6 +21,7 @@ def report(
     as_json: options.AsJson = False,
 ) -> None:
     """Write one HTML page: data, privacy, training, gradients, pictures, scores, calibration. The page is not private."""
+    from tamedit.evaluation.task_table import TASKS
     from tamedit.report.findings import find
     from tamedit.report.write import FILE, write_report
     from tamedit.runs.folder import load_run, not_private
@@ -28,15 +30,17 @@ def report(
     place = not_private(run) / FILE if out is None else out
     check_place(place)
     if not as_json:
-        typer.echo(f"Drawing {samples} samples for up to {windows} test windows, twice: gaps and forecasts …")
-    found = find(run, source=data, samples=samples, windows=windows, seed=seed, device=device)
+        typer.echo(f"Drawing {samples} samples for up to {windows} test windows, at each of up to {len(TASKS)} tasks …")
+    shared: dict[str, Any] = {"samples": samples, "windows": windows, "seed": seed, "device": device}
+    with RunProgress(quiet=as_json, counted="window") as bar:
+        found = find(run, source=data, **shared, progress=lambda done, total: bar(done, total, {}))
     write_report(found, place)
     facts = {
         "run": str(run),
         **found.evaluation.to_dict(),
         "reliability": {
             task: {method: curve.to_dict() for (own, method), curve in found.curves.items() if own == task}
-            for task in ("imputation", "forecast")
+            for task in found.evaluation.tasks
         },
         "privacy": found.privacy,
     }

@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 
 from tamedit.data.series import Series
+from tamedit.evaluation.baselines import BAR
 from tamedit.evaluation.cell_statistics import POINTS, central, in_order
+from tamedit.evaluation.labels import LABELS
 from tamedit.evaluation.reliability import Curve
 from tamedit.figures.plots import BLUE, GREY, INK, Band, date_axis, joined, plain, styled
 
-TASKS = {"imputation": "gap filling", "forecast": "forecast"}
 PANELS = 4  # channels or meters in a picture
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MOST_ROWS = 3000  # of a stretch
@@ -121,19 +122,20 @@ def window_band(
     title: str,
     times: pd.DatetimeIndex,
     truth: np.ndarray,  # (L,)
-    hidden: np.ndarray,  # (L,)
+    observed: np.ndarray,  # (L,)
+    scored: np.ndarray,  # (L,) what is neither is not shown
     samples: np.ndarray,  # (S, L)
     fill: np.ndarray,  # (L,)
     unit: str,
 ) -> Band:
     """One test window: what was seen, what was hidden, and what was drawn there."""
-    wide = joined(hidden)
+    wide = joined(scored)
     points = central(in_order(samples.T.astype(np.float64)))
     return Band(
         title=plain(title, 90),
         times=times,
-        observed=np.where(hidden, np.nan, truth),
-        truth=np.where(hidden, truth, np.nan),
+        observed=np.where(observed, truth, np.nan),
+        truth=np.where(scored, truth, np.nan),
         quantiles={
             round(100 * point): np.where(wide, values, np.nan) for point, values in zip(POINTS, points, strict=True)
         },
@@ -144,15 +146,20 @@ def window_band(
 
 def reliability_figure(curves: Sequence[tuple[str, Curve, Curve]], path: Path) -> None:
     """Nominal level against observed share, one panel per task: (name, the model's curve, the free guess's)."""
-    with styled(3.6, path) as made:
-        axes = np.atleast_1d(made.subplots(1, len(curves), sharey=True))
-        for axis, (name, model, free) in zip(axes, curves, strict=True):
+    columns = min(len(curves), 3)
+    rows = -(-len(curves) // columns)
+    with styled((3.6 if columns < 3 else 2.9) * rows, path) as made:
+        axes = list(made.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat)
+        for axis, (name, model, free) in zip(axes, curves, strict=False):
             axis.plot([0, 100], [0, 100], color=INK, lw=0.8, ls=":", label="ideal")
-            _curve(axis, free, color=GREY, ls="--", marker="s", label="free fill + Gaussian")
-            _curve(axis, model, color=BLUE, ls="-", marker="o", label="this model")
+            _curve(axis, free, color=GREY, ls="--", marker="s", label=LABELS[BAR])
+            _curve(axis, model, color=BLUE, ls="-", marker="o", label=LABELS["model"])
             axis.set_title(name)
-            axis.set(xlim=(0, 100), ylim=(0, 100), xlabel="nominal level of the interval (%)", aspect="equal")
-        axes[0].set_ylabel("hidden cells inside (%)")
+            axis.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")
+        for axis in axes[len(curves) :]:
+            axis.set_axis_off()
+        made.supxlabel("nominal level of the interval (%)", fontsize=9)
+        made.supylabel("hidden cells inside (%)", fontsize=9)
         handles, labels = axes[0].get_legend_handles_labels()
         made.legend(handles, labels, loc="outside upper left", ncols=3, fontsize=8)
 

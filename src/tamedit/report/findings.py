@@ -5,15 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from tamedit.data.describe import describe
 from tamedit.data.loading import load_split
 from tamedit.data.series import Series
 from tamedit.diagnostics.compare import Comparison, compare
 from tamedit.diagnostics.gradient_record import read_record
-from tamedit.evaluation.evaluate import RESAMPLES, Evaluation, evaluate
+from tamedit.evaluation.baselines import BAR
+from tamedit.evaluation.evaluate import RESAMPLES, Evaluation, Progress, evaluate
 from tamedit.evaluation.reliability import Curve, reliability
+from tamedit.evaluation.task_table import Question
 from tamedit.evaluation.trial import Trial
 from tamedit.figures.plots import Band, plain
 from tamedit.figures.report_figures import clock, line_name, spread, window_band
@@ -65,6 +66,7 @@ def find(
     windows: int = WINDOWS,
     seed: int = 0,
     device: str = "auto",
+    progress: Progress | None = None,
 ) -> Findings:
     """Read a run's folder and put its model to the test; `source`: where its data is now, if not where it was."""
     config, facts = load_run(run)
@@ -73,7 +75,7 @@ def find(
     privacy, units = _privacy(run, model)
     comparison = _record(run)
     watcher = Watcher(seed)
-    evaluation = evaluate(model, split, samples=samples, windows=windows, seed=seed, watch=watcher)
+    evaluation = evaluate(model, split, samples=samples, windows=windows, seed=seed, watch=watcher, progress=progress)
     return Findings(
         run=Path(run),
         model=model,
@@ -120,23 +122,23 @@ class Watcher:
     bands: dict[str, list[Band]] = field(default_factory=dict)
     _drawn: dict[int, np.ndarray] = field(default_factory=dict)  # the model's, of the windows to be shown
 
-    def __call__(self, task: str, trial: Trial, mask: torch.Tensor, method: str, drawn: np.ndarray) -> None:
-        hidden = ~mask.numpy()
-        if method in ("model", "free_probabilistic"):
-            self.curves[task, method] = reliability(drawn, trial.truth, hidden, trial.weights(RESAMPLES, self.seed))
+    def __call__(self, task: str, trial: Trial, question: Question, method: str, drawn: np.ndarray) -> None:
+        scored = question.scored.numpy()
+        if method in ("model", BAR):
+            self.curves[task, method] = reliability(drawn, trial.truth, scored, trial.weights(RESAMPLES, self.seed))
         if method == "model":
-            self._drawn = {window: drawn[window] for window, _ in self._shown(trial, hidden)}
+            self._drawn = {window: drawn[window] for window, _ in self._shown(trial, scored)}
         if method == "free_fill":
             self.bands[task] = [
-                self._band(trial, hidden, window, channel, drawn[window, 0])
-                for window, channel in self._shown(trial, hidden)
+                self._band(trial, question, window, channel, drawn[window, 0])
+                for window, channel in self._shown(trial, scored)
             ]
 
     @staticmethod
-    def _shown(trial: Trial, hidden: np.ndarray) -> list[tuple[int, int]]:
+    def _shown(trial: Trial, scored: np.ndarray) -> list[tuple[int, int]]:
         """(window, channel) of the pictures: channels in turn, windows evenly over those that hide something known."""
         channels = spread(trial.truth.shape[2], PICTURES)
-        known = (hidden & np.isfinite(trial.truth)).any(axis=1)  # (B, K)
+        known = (scored & np.isfinite(trial.truth)).any(axis=1)  # (B, K)
         shown = []
         for number, at in enumerate((np.arange(PICTURES) + 0.5) / PICTURES):
             channel = channels[number % len(channels)]
@@ -145,7 +147,7 @@ class Watcher:
                 shown.append((int(able[int(at * len(able))]), channel))
         return list(dict.fromkeys(shown))
 
-    def _band(self, trial: Trial, hidden: np.ndarray, window: int, channel: int, fill: np.ndarray) -> Band:
+    def _band(self, trial: Trial, question: Question, window: int, channel: int, fill: np.ndarray) -> Band:
         series, start = trial.windows.series, int(trial.windows.starts[window])
         times = clock(series)[start : start + trial.windows.length]
         name = line_name(series, int(trial.windows.meter_of()[window]), channel)
@@ -153,7 +155,8 @@ class Watcher:
             f"{name}, from {times[0]:%d %B %Y, %H:%M}",
             times,
             trial.truth[window, :, channel],
-            hidden[window, :, channel],
+            question.observed[window, :, channel].numpy(),
+            question.scored[window, :, channel].numpy(),
             self._drawn[window][:, :, channel],
             fill[:, channel],
             series.targets[channel],

@@ -3,15 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tamedit.evaluation.baselines import BAR
 from tamedit.evaluation.evaluate import Evaluation
 from tamedit.evaluation.gains import Gain
 from tamedit.evaluation.labels import LABELS
 from tamedit.evaluation.reliability import Curve
-from tamedit.figures.report_figures import TASKS
+from tamedit.evaluation.task_table import TASKS
 from tamedit.formatting import percent, significant, whole_percent
 from tamedit.report.findings import Findings
 
 ERRORS = {"rmse": "point_RMSE", "mae": "point_MAE", "crps": "CRPS"}  # by name, the name of the interval
+PATH_ERRORS = {name: name for name in ("path_total_CRPS", "path_peak_CRPS", "path_energy", "path_variogram")}
+GLANCE = ("CRPS", "path_total_CRPS", "path_peak_CRPS")  # what is compared with the free distribution first
 COVERAGES = ("coverage50", "coverage90")
 LEVELS = (0.5, 0.8, 0.9)  # rows of the table of intervals
 
@@ -52,13 +55,33 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Against:
+    """One number of the model against that of the free distribution."""
+
+    share: float | None  # of the free distribution's number; above 0: the model is better
+    gain: Gain
+
+    @property
+    def words(self) -> str:
+        """12.3 % better; "no sure difference" where the interval contains 0."""
+        if self.gain.outcome == "undecided":
+            return "no sure difference"
+        side = "better" if self.gain.difference > 0 else "worse"
+        return side if self.share is None else f"{percent(abs(self.share))} % {side}"
+
+
+@dataclass(frozen=True)
 class Task:
     """One task on the page."""
 
     key: str
     name: str
+    words: str  # what is hidden
+    paths: bool
+    against: dict[str, Against | None]  # by metric, of GLANCE
     verdict: Verdict | None  # None: nothing can be scored
     tables: dict[str, dict[str, list[Cell | None]]]  # by unit, then by method
+    path_tables: dict[str, dict[str, list[Cell | None]]]  # the same for path scores; empty where there are no paths
     model: Curve
     free: Curve
 
@@ -73,27 +96,40 @@ class Task:
 
 
 def tasks(found: Findings) -> list[Task]:
-    """Gap filling and forecasts."""
+    """Every task that was asked."""
+    scored, units = found.evaluation, ("z", "original")
     return [
         Task(
             key=key,
-            name=name,
-            verdict=_verdict(found.evaluation, key),
-            tables={unit: _scores(found.evaluation, key, unit) for unit in ("z", "original")},
+            name=TASKS[key].label,
+            words=scored.words[key],
+            paths=TASKS[key].paths,
+            against={name: _against(scored, key, name) for name in GLANCE},
+            verdict=_verdict(scored, key),
+            tables={unit: _scores(scored, key, unit, ERRORS, COVERAGES if unit == "z" else ()) for unit in units},
+            path_tables={unit: _scores(scored, key, unit, PATH_ERRORS) for unit in units if TASKS[key].paths},
             model=found.curves[key, "model"],
-            free=found.curves[key, "free_probabilistic"],
+            free=found.curves[key, BAR],
         )
-        for key, name in TASKS.items()
+        for key in scored.tasks
     ]
 
 
-def levels(shown: list[Task]) -> dict[float, list[Cell | None]]:
-    """Coverage by nominal level: of the model and of the free guess, for each task."""
+def levels(shown: list[Task]) -> tuple[list[float], list[tuple[str, str, list[Cell | None]]]]:
+    """Nominal levels; and coverage at each of them by task and method: of the model and of the free distribution."""
     able = shown[0].model.levels
-    return {
-        level: [_cell(*curve.at(level), percent) for task in shown for curve in (task.model, task.free)]
-        for level in ([one for one in LEVELS if one in able] or able[-1:])
-    }
+    chosen = [one for one in LEVELS if one in able] or list(able[-1:])
+    rows = [
+        (task.name, LABELS[method], [_cell(*curve.at(level), percent) for level in chosen])
+        for task in shown
+        for method, curve in (("model", task.model), (BAR, task.free))
+    ]
+    return chosen, rows
+
+
+def _against(evaluation: Evaluation, task: str, metric: str) -> Against | None:
+    found, bar = evaluation.gain_over_bar(task, metric), evaluation.of(task, BAR).z[metric]
+    return None if found is None else Against(found.difference / bar if bar else None, found)
 
 
 def _verdict(evaluation: Evaluation, task: str) -> Verdict | None:
@@ -103,16 +139,18 @@ def _verdict(evaluation: Evaluation, task: str) -> Verdict | None:
     return Verdict(own, evaluation.free(task)[found[0]].crps or 0.0, LABELS[found[0]], found[1])
 
 
-def _scores(evaluation: Evaluation, task: str, unit: str) -> dict[str, list[Cell | None]]:
-    """Errors, and in z-units coverages, by method."""
+def _scores(
+    evaluation: Evaluation, task: str, unit: str, errors: dict[str, str], coverages: tuple[str, ...] = ()
+) -> dict[str, list[Cell | None]]:
+    """Errors and coverages by method."""
     scores = {LABELS[row.method]: getattr(row, unit) for row in evaluation.rows if row.task == task}
     least = {
-        name: min((one[name] for one in scores.values() if one[name] is not None), default=None) for name in ERRORS
+        name: min((one[name] for one in scores.values() if one[name] is not None), default=None) for name in errors
     }
     return {
         method: [
-            *(_cell(own[name], own.intervals[full], significant, least[name]) for name, full in ERRORS.items()),
-            *(_cell(own[name], own.intervals[name], percent) for name in COVERAGES if unit == "z"),
+            *(_cell(own[name], own.intervals[full], significant, least[name]) for name, full in errors.items()),
+            *(_cell(own[name], own.intervals[name], percent) for name in coverages),
         ]
         for method, own in scores.items()
     }

@@ -5,16 +5,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tamedit.evaluation.baselines import BAR
+from tamedit.evaluation.task_table import TASKS
 from tamedit.figures import gradient_figures
 from tamedit.figures.plots import bands
-from tamedit.figures.report_figures import TASKS, embedded, profile, reliability_figure, season, stretch
+from tamedit.figures.report_figures import embedded, profile, reliability_figure, season, stretch
 from tamedit.report.findings import Findings
 
 
 def draw(found: Findings) -> dict[str, str]:
     """Data URIs by name; what a run has no numbers for is left out."""
     curves = [
-        (name, found.curves[task, "model"], found.curves[task, "free_probabilistic"]) for task, name in TASKS.items()
+        (TASKS[task].label, found.curves[task, "model"], found.curves[task, BAR]) for task in found.evaluation.tasks
     ]
     drawers: dict[str, Callable[[Path], Any]] = {"stretch": partial(stretch, found.test)}
     drawers |= {task: partial(bands, panels) for task, panels in found.bands.items() if panels}

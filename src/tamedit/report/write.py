@@ -9,6 +9,7 @@ from typing import Any
 
 import tamedit
 from tamedit import formatting
+from tamedit.evaluation.task_table import TASKS
 from tamedit.figures.report_figures import season, shown_lines, stretch_rows
 from tamedit.files import write_text
 from tamedit.model.bounds import Bounds
@@ -36,6 +37,7 @@ CONSTANTS = {
     "not_private": NOT_PRIVATE,
     "unit_words": UNIT_WORDS,
     "measured_without_noise": STATEMENT,
+    "labels": {name: task.label for name, task in TASKS.items()},
 }
 
 
@@ -55,7 +57,8 @@ def html(found: Findings) -> str:
 
 def shown(found: Findings) -> dict[str, Any]:
     """What the templates show besides pictures: plain data."""
-    test, lines, seasonal, both = found.test, shown_lines(found.test), season(found.test), tasks(found)
+    test, lines, seasonal, asked = found.test, shown_lines(found.test), season(found.test), tasks(found)
+    nominal, coverage = levels(asked)
     return {
         "found": found,
         "config": found.config,
@@ -65,8 +68,9 @@ def shown(found: Findings) -> dict[str, Any]:
         "in_words": in_words(found.privacy),
         "record": found.comparison and found.comparison.records[0],
         "summary": found.comparison and found.comparison.summaries[0],
-        "tasks": both,
-        "levels": levels(both),
+        "tasks": asked,
+        "levels": nominal,
+        "coverage": coverage,
         "drawn_channels": list(dict.fromkeys(test.targets[channel] for _, channel in lines)),
         "stretch_panels": len(lines),
         "stretch_lines": len(test.targets) if len(test.targets) > 1 else len(test.meters),
