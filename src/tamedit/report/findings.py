@@ -151,12 +151,14 @@ class Watcher:
         series, start = trial.windows.series, int(trial.windows.starts[window])
         times = clock(series)[start : start + trial.windows.length]
         name = line_name(series, int(trial.windows.meter_of()[window]), channel)
+        observed, scored = (part[window, :, channel].numpy() for part in (question.observed, question.scored))
+        first = times[int((observed | scored).argmax())]  # what is neither is not shown
         return window_band(
-            f"{name}, from {times[0]:%d %B %Y, %H:%M}",
+            f"{name}, from {first:%d %B %Y, %H:%M}",
             times,
             trial.truth[window, :, channel],
-            question.observed[window, :, channel].numpy(),
-            question.scored[window, :, channel].numpy(),
+            observed,
+            scored,
             self._drawn[window][:, :, channel],
             fill[:, channel],
             series.targets[channel],
