@@ -27,7 +27,7 @@ BUDGET = Privacy(epsilon=8.0)
     [
         ({"scale": "huge"}, "scale='huge' is unknown; choose smoke, laptop or paper."),
         ({"size": "wide"}, "size='wide' is unknown; choose tiny, mini, small, base or paper."),
-        ({"tuning": "some"}, "tuning='some' is unknown; choose all, modulation or low_rank."),
+        ({"tuning": "some"}, "tuning='some' is unknown; choose all, modulation, low_rank or head."),
         ({"steps": 0}, "steps=0 is not possible: it should be greater than or equal to 1."),
         ({"seed": -1}, "seed=-1 is not possible: it should be greater than or equal to 0."),
         ({"window": 4}, "window=4 is not possible: it should be greater than or equal to 8."),
@@ -36,7 +36,7 @@ BUDGET = Privacy(epsilon=8.0)
         ({"tune": "all"}, "tune= is now called tuning=; write tuning='all'."),
         ({"init_is_public": True}, "init_is_public= is now called public=; write public=True."),
         ({"privacy": 8}, "privacy=8 is no request for privacy; write privacy=tamedit.Privacy(epsilon=8, unit='week')."),
-        ({"init": 3}, "init=3 is no beginning; name the folder of a run, or 'simulated'."),
+        ({"init": 3}, "init=3 is no beginning; name the folder of a run, 'homes' or 'simulated'."),
         (
             {"typical_level": "much"},
             "typical_level='much' is not a list of numbers; give one number per target, such as 0.35.",

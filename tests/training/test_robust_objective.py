@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from tamedit.data.calendar import network_covariates
 from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 from tamedit.diffusion.process import Process
+from tamedit.model.bounds import Bounds
 from tamedit.model.dit import DiffusionTransformer
-from tamedit.model.zoo import NetworkConfig
 from tamedit.privacy.engine import Engine
 from tamedit.runs.recipe import make_config
 from tamedit.training.public import FACTS
@@ -40,9 +41,12 @@ def relative_norm(*, floor: bool, limit: bool) -> float:
     if not floor:
         scaling = replace(scaling, floor=(0.0,), relative_floor=(0.0,))
     seen = config.examples if limit else config.examples.model_copy(update={"residual_limit": None})
-    examples = Examples(cut_blocks(series, HOURS, None), task_config("block", 12), scaling, seen, seed=1)
+    known = network_covariates(series, config.calendar)
+    examples = Examples(cut_blocks(known, HOURS, None), task_config("block", 12), scaling, seen, seed=1)
     torch.manual_seed(0)
-    network = DiffusionTransformer(NetworkConfig(target_channels=1, length=HOURS, depth=1, width=16, heads=2))
+    network = DiffusionTransformer(
+        config.network.model_copy(update={"depth": 1, "width": 16, "heads": 2, "bounds": (Bounds(),)})
+    )
     for parameter in network.parameters():  # away from the zeros of the start, so that all gradients flow
         parameter.data += 0.05 * torch.randn_like(parameter)
     engine, ratios = Engine(network, keep_memory=False), []

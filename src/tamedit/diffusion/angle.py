@@ -10,7 +10,12 @@ distribution. Steps are Adams–Bashforth's of second order,
 
     x ← x + h (v + h / (2 h_before) (v − v_before)),        h = φ_next − φ,
 
-at angles φ_n = φ_T (1 − n/N)^BEND: finer towards the data, where well predicted cells move most.
+at angles that are finer at both ends: towards the data, where well predicted cells move most, and towards the noise, where that
+moves which many cells have in common,
+
+    φ_n = φ_T (EVEN u + (1 − EVEN) (1 − cos π u) / 2),        u = (1 − n / N)^BEND.
+
+Both constants were chosen on Gaussians, whose solution is known: with 8 steps deviations from 0.4 to 3 come out within 6 %.
 """
 
 from dataclasses import dataclass
@@ -21,7 +26,7 @@ from torch import Tensor
 
 from tamedit.diffusion.process import Process
 
-BEND = 1.6
+BEND, EVEN = 1.15, 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +40,8 @@ class AngleSteps:
 def angle_steps(process: Process, steps: int) -> AngleSteps:
     """N calls of the network, from the last time of the process down; each at a whole time step, with the angle of that step."""
     every = torch.atan2(process.noise.double(), process.signal.double())  # rising with the time
-    wanted = every[-1] * (1 - torch.arange(steps) / steps) ** BEND
+    left = (1 - torch.arange(steps, dtype=torch.float64) / steps) ** BEND
+    wanted = every[-1] * (EVEN * left + (1 - EVEN) * (1 - torch.cos(torch.pi * left)) / 2)
     times = torch.searchsorted(every, wanted.contiguous()).clamp(max=process.steps - 1)
     times = torch.unique(times).flip(0)  # a short process may not have so many
     return AngleSteps(times, torch.cat([every[times], every.new_zeros(1)]).float())

@@ -131,5 +131,10 @@ def homes_start(series: Series, anchor: Anchor = "free", *, tuning: Tuning = "al
             f"The model of homes knows rows every 15, 30 or 60 minutes, but these series have one every {series.spoken_step}; "
             "resample them, start from a run on public data with the same step, or leave out `init`."
         )
+    return shipped(tuning, rank)
+
+
+def shipped(tuning: Tuning = "all", rank: int = 4) -> Initial:
+    """The model itself, as a start."""
     with as_file(PLACE) as folder:
         return initial_of(folder, SHIPPED_SOURCE, "public", tuning=tuning, rank=rank)

@@ -24,7 +24,7 @@ from tamedit.training.private.budget import Budget, stream_seed
 from tamedit.training.private.gradients import PrivateGradients
 from tamedit.training.source import engine_losses, noised_batch
 from tamedit.windows.cut import Windows, cut_blocks
-from tamedit.windows.examples import ExampleConfig, Examples
+from tamedit.windows.examples import ANCHOR_FEATURES, ExampleConfig, Examples
 from tamedit.windows.masks import MaskConfig
 
 PRIVACY = Privacy(noise_multiplier=1.0, unit="window", test_only=True)
@@ -33,7 +33,15 @@ PRIVACY = Privacy(noise_multiplier=1.0, unit="window", test_only=True)
 def make_network(seed: int = 0) -> DiffusionTransformer:
     torch.manual_seed(seed)
     bounds = Bounds(condition=3.0, scale=1.0, shift=1.0, gate=1.0)
-    config = NetworkConfig(target_channels=1, length=24, depth=1, width=16, heads=2, bounds=(bounds,))
+    config = NetworkConfig(
+        target_channels=1,
+        anchor_features=ANCHOR_FEATURES["free"],
+        length=24,
+        depth=1,
+        width=16,
+        heads=2,
+        bounds=(bounds,),
+    )
     network = DiffusionTransformer(config)
     for parameter in network.parameters():
         parameter.data += 0.05 * torch.randn_like(parameter)

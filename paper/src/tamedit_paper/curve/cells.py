@@ -42,18 +42,18 @@ def private(
     epsilon: float,
     unit: Unit = "week",
     anchor: Anchor = "free",
-    public: Public = "simulated",
+    public: Public = "homes",
 ) -> str:
     """A run at a budget of a unit that someone owns."""
     return _bounded(arm, source=source, arm=arm, epsilon=epsilon, unit=unit, anchor=anchor, public=public)
 
 
-def nonprivate(source: str, arm: BoundArm, anchor: Anchor = "free", public: Public = "simulated") -> str:
+def nonprivate(source: str, arm: BoundArm, anchor: Anchor = "free", public: Public = "homes") -> str:
     """ε = ∞."""
     return _bounded(arm, source=source, arm="non-dp", anchor=anchor, public=public)
 
 
-def untuned(source: str, arm: BoundArm, anchor: Anchor = "free", public: Public = "simulated") -> str:
+def untuned(source: str, arm: BoundArm, anchor: Anchor = "free", public: Public = "homes") -> str:
     """The public model as it is."""
     return _bounded(arm, source=source, arm="untuned", anchor=anchor, public=public)
 
@@ -91,19 +91,19 @@ def all_cells() -> list[str]:
 
 
 def _curve(source: str) -> Iterator[str]:
-    yield from (private(source, arm, epsilon) for epsilon in EPSILONS for arm in ARMS)
-    yield from (nonprivate(source, arm) for arm in ARMS)
-    yield from (untuned(source, arm) for arm in ARMS)
-    yield from (private(source, arm, EPSILONS[0], public="") for arm in ARMS)
-    yield from (nonprivate(source, arm, public="") for arm in ARMS)
-    yield from (private(source, "aware", epsilon, public="household") for epsilon in EPSILONS[:2])
+    yield private(source, "aware", EPSILONS[0], public="homes")
+    yield untuned(source, "aware", public="homes")
+    yield private(source, "aware", EPSILONS[0], "series", public="homes")
+    yield nonprivate(source, "aware", public="homes")
+    yield private(source, "aware", EPSILONS[0], public="")
+    yield from (private(source, "aware", epsilon, public="homes") for epsilon in EPSILONS[1:])
+    yield from (private(source, "aware", epsilon, "series", public="homes") for epsilon in EPSILONS[1:])
+    yield private(source, "aware", EPSILONS[0], public="household")
     yield nonprivate(source, "aware", public="household")
     yield untuned(source, "aware", public="household")
-    yield from (private(source, arm, epsilon, "series") for epsilon in EPSILONS for arm in ARMS)
-    yield from (private(source, arm, epsilon, anchor="none") for epsilon in EPSILONS for arm in ARMS)
-    yield from (nonprivate(source, arm, "none") for arm in ARMS)
-    yield from (untuned(source, arm, "none") for arm in ARMS)
-    yield from (private(source, arm, epsilon, "series", "none") for epsilon in EPSILONS for arm in ARMS)
+    yield nonprivate(source, "aware", public="")
+    yield private(source, "vanilla", EPSILONS[0], public="homes")
+    yield nonprivate(source, "vanilla", public="homes")
 
 
 def _heavy(source: str) -> Iterator[str]:

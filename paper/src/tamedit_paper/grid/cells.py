@@ -10,6 +10,7 @@
     ideal/aware/epsilon=8/unit=week/medium/tanh/free/public     begins from a model of simulated homes
     ideal/untuned/medium/tanh/free/public                       that model itself: no private data at all
     ideal/untuned/medium/tanh/free/public=household             begins from a model of one public household instead
+    ideal/non-dp/medium/tanh/free/public=homes                  begins from the model that ships with the package
 
 A run that several tables share is one cell and is trained once.
 """
@@ -27,7 +28,9 @@ from tamedit.privacy.units import Unit
 
 Arm = Literal["non-dp", "vanilla", "aware", "untuned"]
 SERIES_DRAWS = 4  # windows of a meter in one step, when the meter is the unit
-Public = Literal["", "simulated", "household"]  # what the public stage was trained on; "": there is none
+Public = Literal[
+    "", "simulated", "household", "homes"
+]  # what the public stage was trained on; "": there is none; homes: shipped
 Components = Literal["both", "condition-only", "modulation-only"]
 
 

@@ -20,6 +20,7 @@ from tamedit.diagnostics.gradient_record import NORMS, Norm, Record, read_record
 from tamedit.diagnostics.tails import summarise
 from tamedit.errors import UserError
 from tamedit.evaluation.evaluate import evaluate
+from tamedit.model.dit import DiffusionTransformer
 from tamedit.privacy import accountant
 from tamedit.privacy.entries import read as read_ledger
 from tamedit.runs.artifact import WEIGHTS
@@ -28,9 +29,11 @@ from tamedit.runs.folder import RUN, DataFacts, load_run
 from tamedit.runs.recipe import Scale
 from tamedit.runs.start import Initial, load_initial_run
 from tamedit.tasks.model import Model
+from tamedit.training.homes import shipped
 from tamedit.training.loop import Progress
 from tamedit.training.public import FACTS, split_fleet, train_public
-from tamedit.training.run import train
+from tamedit.training.run import describe, train
+from tamedit.training.scales import make_scaling
 from tamedit_paper.grid.cells import Cell
 from tamedit_paper.grid.recipes import FLEET, Effort, effort_of, load_data, public_stage, public_start, recipe
 from tamedit_paper.grid.results import NUMBERS_VERSION, Job, Result, agrees, load, save
@@ -73,9 +76,14 @@ def run(job: Job, results: Path, work: Path, progress: Progress | None = None) -
 def _make(job: Job, config: RunConfig, folder: Path, work: Path, progress: Progress | None) -> Result:
     cell = Cell.parse(job.cell)
     effort, (_, split) = effort_of(cell, job.scale), load_data(config.source, cell.is_private)
+    if cell.arm == "untuned" and cell.public == "homes":
+        return _result(job, config, _as_shipped(config, split), None, effort, split)
     if cell.arm == "untuned":
-        return _result(job, config, public_folder(cell, job.scale, work), effort, split)
-    initial = public_model(cell, job.scale, work) if cell.public else None
+        found = public_folder(cell, job.scale, work)
+        return _result(job, config, Model.load(found, "cpu"), found, effort, split)
+    initial = None
+    if cell.public:
+        initial = shipped() if cell.public == "homes" else public_model(cell, job.scale, work)
     if folder.exists() and not _continues(folder, config):
         shutil.rmtree(folder)
     speed = Speed(
@@ -96,13 +104,20 @@ def _make(job: Job, config: RunConfig, folder: Path, work: Path, progress: Progr
     )
     if not outcome.finished:
         raise Interrupted
-    return _result(job, config, folder, effort, split)
+    return _result(job, config, Model.load(folder, "cpu"), folder, effort, split)
 
 
-def _result(job: Job, config: RunConfig, folder: Path, effort: Effort, split: Split) -> Result:
-    """Score and summarise the model in a folder."""
+def _as_shipped(config: RunConfig, split: Split) -> Model:
+    """The model that ships with the package, as it would read this data."""
+    network = DiffusionTransformer(config.network)
+    network.load_state_dict(shipped().weights)
+    scaling = make_scaling(config, DataFacts(), split.train)
+    return Model(network.eval(), describe(config, DataFacts(), split.train, scaling, None))
+
+
+def _result(job: Job, config: RunConfig, model: Model, folder: Path | None, effort: Effort, split: Split) -> Result:
+    """Score a model, and summarise the folder of its training, if there is one."""
     started = time.perf_counter()
-    model = Model.load(folder, "cpu")
     evaluation = evaluate(
         model,
         split,
@@ -111,8 +126,8 @@ def _result(job: Job, config: RunConfig, folder: Path, effort: Effort, split: Sp
         windows=effort.windows,
         sampler=effort.sampler,
     ).to_dict()
-    record = read_record(folder)
-    times = np.asarray(record.times["seconds"], dtype=np.float64)
+    record = None if folder is None else read_record(folder)
+    trained = float(np.asarray(record.times["seconds"], dtype=np.float64).sum()) if record else 0.0
     return Result(
         cell=job.cell,
         scale=job.scale,
@@ -120,11 +135,12 @@ def _result(job: Job, config: RunConfig, folder: Path, effort: Effort, split: Sp
         version=NUMBERS_VERSION,
         config=config.model_dump(mode="json"),
         evaluation=_values_alone(evaluation),
-        gradients=summarise(record).to_dict(),
-        curves=_curves(record) | magnitude_curves(folder) | losses_by_time(model, config, split),
-        epsilon=_epsilon(folder, config),
+        gradients=summarise(record).to_dict() if record else {},
+        curves=(_curves(record) | magnitude_curves(folder) if record and folder else {})
+        | losses_by_time(model, config, split),
+        epsilon=_epsilon(folder, config) if folder else {},
         delta=config.privacy.delta if config.privacy else None,
-        seconds={"training": float(times.sum()), "evaluation": time.perf_counter() - started},
+        seconds={"training": trained, "evaluation": time.perf_counter() - started},
     )
 
 
