@@ -42,10 +42,10 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     }
     assert all(path.is_file() for path in wrote)
     assert {path.name for path in out.iterdir()} == demo_steps.FILES
-    assert "forecast: last 24 steps hidden" in said
+    assert "forecast: the total of the stretch" in said
     assert "-differentially private" in said
     assert "Protected unit: one week of one meter" in said
-    assert said.splitlines()[-1].endswith("--init simulated")
+    assert said.splitlines()[-1].endswith("--init homes")
     for name in ("gap_fills.png", "forecasts.png"):
         assert (out / name).read_bytes().startswith(PNG)
     json.loads((out / "evaluation.json").read_text())

@@ -18,12 +18,9 @@ def demo(
         bool, typer.Option("--non-negative/--any-sign", help="State the public fact that readings cannot be negative.")
     ] = True,
 ) -> None:
-    """Simulate homes, train on them privately, fill gaps, forecast, score, draw."""
+    """Simulate homes, tune the shipped model on them privately, fill gaps, forecast, generate, score, draw."""
     from tamedit.cli.demo_steps import run_demo
 
     for path in run_demo(out, scale, seed, non_negative):
         typer.echo(f"wrote {path}")
-    typer.echo(
-        "This model began from random weights, and a few private steps beat some training-free baselines, not all; hourly "
-        "meters do better from a public model: tamedit train FILE --out RUN --epsilon 8 --init simulated"
-    )
+    typer.echo("Your own meters: tamedit train FILE --out RUN --epsilon 8 --unit week --init homes")

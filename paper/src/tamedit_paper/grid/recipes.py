@@ -84,10 +84,10 @@ EFFORT: dict[Scale, Effort] = {
 }
 
 
-# Panels of homes, at an ε that protects someone. Chosen on simulated homes (paper/docs/private-utility.md).
+# Panels of homes, at an ε that protects someone. Chosen on simulated homes (benchmarks/private_recipe.py).
 PRIVATE_STEPS: dict[Scale, dict[str, Any]] = {
     "smoke": {"steps": 3, "batch_size": 8, "warmup": 1, "ema": 0.5, "validate_every": 3},
-    "laptop": {"steps": 60, "batch_size": 512, "learning_rate": 1e-3, "warmup": 5, "ema": 0.9, "validate_every": 60},
+    "laptop": {"steps": 40, "batch_size": 384, "learning_rate": 1e-3, "warmup": 3, "ema": 0.9, "validate_every": 40},
     "paper": {
         "steps": 250,
         "batch_size": 1024,
@@ -114,7 +114,7 @@ PLAIN_STEPS: dict[Scale, dict[str, Any]] = {
     "paper": {"steps": 6000, "batch_size": 96, "learning_rate": 1e-3, "decay": "cosine", "warmup": 300, "ema": 0.999},
 }
 PANEL_REFERENCE = REFERENCE | {"none": Bounds(condition=19.0, scale=3.3, shift=1.4, gate=2.5)}  # a p99 without noise
-PANEL_WINDOWS: dict[Scale, int] = {"smoke": 4, "laptop": 96, "paper": 512}
+PANEL_WINDOWS: dict[Scale, int] = {"smoke": 4, "laptop": 64, "paper": 512}
 PANEL_SAMPLES: dict[Scale, int] = {"smoke": 4, "laptop": 20, "paper": 100}  # a 90 % band needs 19 at least
 PUBLIC_STAGE: dict[Scale, dict[str, int]] = {
     "smoke": {"meters": 25, "weeks": 12, "steps": 2, "batch_size": 8},
