@@ -27,7 +27,9 @@ def gains_table(scores: Evaluation, budget: str) -> None:
     print_table(f"CRPS on {scores.windows} test weeks, {budget}: less is better", heads, rows, words=(0, 3, 5))
     count = {word: sum(row[-1] == word for row in rows) for word in SURE.values()}
     typer.echo(
-        "A free guess needs no training and no data but the week itself. Against the best of them, the private model is surely "
-        f"better at {count['better']} of {len(rows)} questions, surely worse at {count['worse']}, and at the others the 95 % interval "
-        "includes 0."
+        "A free guess needs no training and no data but the week itself. Against the best of them, the private model is"
+    )
+    typer.echo(
+        f"surely better at {count['better']} of {len(rows)} questions and surely worse at {count['worse']}; at the others the 95 % "
+        "interval includes 0."
     )
