@@ -30,6 +30,6 @@ def gains_table(scores: Evaluation, budget: str) -> None:
         "A free guess needs no training and no data but the week itself. Against the best of them, the private model is"
     )
     typer.echo(
-        f"surely better at {count['better']} of {len(rows)} questions and surely worse at {count['worse']}; at the others the 95 % "
-        "interval includes 0."
+        f"surely better at {count['better']} of {len(rows)} questions and surely worse at {count['worse']}; at the others the "
+        "95 % interval includes 0."
     )
