@@ -22,6 +22,7 @@ from tamedit.data.calendar import network_covariates
 from tamedit.data.simulate import Region, simulate
 from tamedit.data.split import Split, draw_meters, split_by_meter
 from tamedit.model.dit import DiffusionTransformer
+from tamedit.privacy.entries import read as read_ledger
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.config import RunConfig, Speed
 from tamedit.runs.recipe import make_config
@@ -49,8 +50,8 @@ RECIPES: dict[str, tuple[Tuning, float]] = {  # what is trained, and the learnin
 DRAWS = 6  # of masks, times and noise per test window
 
 
-def fleet(region: str) -> Split:
-    homes = simulate(meters=254, hours=17 * 168, seed=77, region=REGIONS[region])
+def fleet(region: str, count: int) -> Split:
+    homes = simulate(meters=count + 54, hours=17 * 168, seed=77, region=REGIONS[region])
     return split_by_meter(homes, draw_meters(homes, 54), validation_share=0.15)
 
 
@@ -74,6 +75,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=tuple(RECIPES), help="one recipe")
     parser.add_argument("--region", default="cold", choices=tuple(REGIONS))
+    parser.add_argument("--homes", type=int, default=200, help="for training")
     parser.add_argument("--epsilon", type=float, default=8.0)
     parser.add_argument("--unit", default="week")
     parser.add_argument("--steps", type=int, default=60)
@@ -83,7 +85,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    split = fleet(chosen.region)
+    split = fleet(chosen.region, chosen.homes)
     print(f"{chosen.region} region, ε = {chosen.epsilon:g} per {chosen.unit}, {chosen.steps} steps of {chosen.batch}")
     before = None
     for name in [chosen.only] if chosen.only else RECIPES:
@@ -99,7 +101,7 @@ def main() -> None:
         config = config.model_copy(update={"training": config.training.model_copy(update=optimiser)})
         with tempfile.TemporaryDirectory() as folder:
             train(split, config, Path(folder), facts=FACTS, speed=Speed(threads=1), initial=initial)
-            model = Model.load(folder, "cpu")
+            model, plan = Model.load(folder, "cpu"), read_ledger(Path(folder)).segments[-1].plan
         if before is None:
             untuned = DiffusionTransformer(config.network)
             untuned.load_state_dict(initial.weights)
@@ -107,7 +109,11 @@ def main() -> None:
             print(f"untuned {before.mean():.4f}")
         gain = test_losses(model, config, split) - before
         error = gain.std(ddof=1) / np.sqrt(len(gain))
-        print(f"{name:18} {gain.mean():+.4f} ± {error:.4f}, worse in {np.mean(gain > 0):.0%} of the homes", flush=True)
+        ratio = plan.steps**0.5 * plan.divisor / plan.noise_multiplier
+        said = (
+            f"{gain.mean():+.4f} ± {error:.4f}, worse in {np.mean(gain > 0):.0%} of the homes, √T B / σ = {ratio:.0f}"
+        )
+        print(f"{name:18} {said}", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tamedit.data.series import Series
-from tamedit.data.simulate import simulate
+from tamedit.data.simulate import Region, simulate
 from tamedit.errors import UserError
 
 
@@ -100,3 +100,30 @@ def test_variety_spreads_the_homes_and_zero_changes_nothing() -> None:
     assert shapes(varied).std() > 1.3 * shapes(plain).std()
     with pytest.raises(UserError, match="variety"):
         simulate(hours=100, variety=-1)
+
+
+@pytest.mark.parametrize("minutes", [30, 15])
+def test_shorter_rows_are_the_same_kind_of_home(minutes: int) -> None:
+    """About as much energy, more of it in single rows, and the hours within a day as before."""
+    hourly, finer = (simulate(200, 24 * 7, seed=6, outage_rate=0, minutes=one) for one in (60, minutes))
+    assert finer.period == 24 * 60 // minutes
+    assert len(finer) == len(hourly) * 60 // minutes
+    assert finer.frequency == pd.Timedelta(minutes=minutes)
+    per_hour = finer.values.reshape(-1, 60 // minutes)
+    assert np.nanmean(per_hour) == pytest.approx(np.nanmean(hourly.values), rel=0.2)
+    assert np.nanstd(finer.values) > np.nanstd(np.nanmean(per_hour, axis=1))
+    days = [np.nanmean(one.reshape(-1, 24), axis=0) for one in (np.nanmean(per_hour, axis=1), hourly.values[:, 0])]
+    assert np.corrcoef(*days)[0, 1] > 0.95
+
+
+def test_a_region_differs_as_it_says() -> None:
+    usual, cold = (simulate(60, 24 * 28, seed=6, region=one).values for one in (Region(), Region(heated=1, warmer=-5)))
+    assert np.nanmean(cold) > 1.3 * np.nanmean(usual)
+    late = simulate(60, 24 * 28, seed=6, region=Region(later=3)).values.reshape(-1, 24)
+    profile, later = np.nanmean(usual.reshape(-1, 24), axis=0), np.nanmean(late, axis=0)
+    assert (later.argmax() - profile.argmax()) % 24 in (2, 3, 4)
+
+
+def test_other_rows_are_refused() -> None:
+    with pytest.raises(UserError, match="minutes=7 must be one of 15, 30, 60"):
+        simulate(1, 48, minutes=7)

@@ -56,6 +56,21 @@ def test_stride_hides_every_second_of_four_to_eight_equal_blocks() -> None:
     assert np.array_equal(np.flatnonzero(row[1:] != row[:-1]) + 1, [42, 84, 126])
 
 
+@pytest.mark.parametrize(("name", "low", "high"), [("gap", 1 / 7, 5 / 7), ("few", 4 / 7, 13 / 14)])
+def test_gap_hides_one_stretch_and_few_shows_one(name: str, low: float, high: float) -> None:
+    mask = drawn(name, 168)
+    hidden = 1 - mask.mean(axis=1)
+    assert hidden.min() >= low - 0.5 / 168
+    assert hidden.max() <= high + 0.5 / 168
+    assert abs(hidden.mean() - (low + high) / 2) < 4 * (high - low) / np.sqrt(12 * COUNT)
+    stretch = ~mask if name == "gap" else mask
+    assert ((np.diff(stretch.astype(int), axis=1, prepend=0) == 1).sum(axis=1) == 1).all()
+    first = stretch.argmax(axis=1)
+    room = 168 - stretch.sum(axis=1)
+    assert (first == 0).any()
+    assert (first == room).any()  # it may lie at either end
+
+
 def test_reconstruction_hides_all() -> None:
     assert not drawn("reconstruction", 50).any()
 

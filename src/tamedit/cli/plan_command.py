@@ -91,6 +91,7 @@ def show(found: "Proposal", unit: str, command: str) -> None:
         "steps": "steps T",
         "draws": "draws per unit G",
         "clip": "clipping C",
+        "learning_rate": "learning rate",
         "noise_multiplier": "noise σ",
         "signal_to_noise": "√T B / σ",
         "noise_over_signal": "σ √P / B",

@@ -26,6 +26,10 @@ from tamedit.runs.request import MINUTES
 
 SIZE: Size = "mini"
 CLIP, LEARNING_RATE = 1.0, 1e-3
+ENOUGH_SIGNAL, LITTLE_SIGNAL = (
+    50.0,
+    15.0,
+)  # √T B / σ: below the first a good start takes smaller steps, below the second it learns little
 STEPS = (40, 60, 90, 120, 180, 250, 350, 500)
 FEW_STEPS = (40, 60, 90)  # enough for a good initial model: more steps would only add noise
 KEPT = 0.9  # of the best signal-to-noise that the time allows
@@ -116,7 +120,8 @@ def propose(
     limit = examples / noise(examples, 1)
     share = min(1.0, ratio / limit)
     sigma = noise(batch, steps, tolerance=2e-4)
-    stands = _regime(length, sigma, steps, batch)
+    rate = _rate(ratio) if begins else LEARNING_RATE
+    stands = _regime(length, sigma, steps, batch, rate)
     return Proposal(
         size=SIZE,
         batch_size=batch,
@@ -124,7 +129,7 @@ def propose(
         draws=draws,
         clip=CLIP,
         noise_multiplier=sigma,
-        learning_rate=LEARNING_RATE,
+        learning_rate=rate,
         epsilon=epsilon,
         delta=delta,
         warning=large_delta(delta, examples),
@@ -151,16 +156,34 @@ def propose(
             "noise_over_signal": "σ √P / B: length of the noise over that of the longest possible sum of gradients",
             "walk": "rate √T √width: how far noise alone carries what a layer says",
             "bounds": stands.advice(),
+            "learning_rate": _why_rate(ratio) if begins else "that of a start from random weights",
         },
     )
 
 
-def _regime(length: int, noise_multiplier: float, steps: int, batch: int) -> Regime:
+def _rate(ratio: float) -> float:
+    """The learning rate of a good start: in proportion to the signal-to-noise where that is small, two digits."""
+    return float(f"{LEARNING_RATE * min(1.0, ratio / ENOUGH_SIGNAL):.2g}")
+
+
+def _why_rate(ratio: float) -> str:
+    """What to expect of tuning (benchmarks/private_recipe.py: below 0, tuning helped)."""
+    if ratio >= ENOUGH_SIGNAL:
+        return "the rate that helped most on simulated homes of another region"
+    small = "smaller steps, in proportion to √T B / σ: the noise must not spoil a good start"
+    if ratio >= LITTLE_SIGNAL:
+        return small
+    return (
+        f"{small}; so little can be learned at this ε from so few units that the initial model as it is will do as well"
+    )
+
+
+def _regime(length: int, noise_multiplier: float, steps: int, batch: int, rate: float) -> Regime:
     """Where such a run stands, with one target and the calendar's channels."""
     network = NetworkConfig.model_validate(
         {"target_channels": 1, "covariate_channels": 6, "length": length} | SIZES[SIZE]
     )
-    training = TrainingConfig.model_validate({"steps": steps, "batch_size": batch, "learning_rate": LEARNING_RATE})
+    training = TrainingConfig.model_validate({"steps": steps, "batch_size": batch, "learning_rate": rate})
     return regime(parameter_count(network), network.width, noise_multiplier, training)
 
 

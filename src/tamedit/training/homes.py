@@ -32,6 +32,7 @@ from tamedit.training.source import PlainGradients
 from tamedit.windows.cut import cut
 from tamedit.windows.examples import Examples
 
+DIGEST = "c07dd591fd89e9eb"  # of its weights
 PLACE = files("tamedit") / "shipped" / "homes"
 SHIPPED_SOURCE = f"{SOURCE}, the model that ships with the package"
 SECONDS = (3600, 1800, 900)
@@ -137,4 +138,9 @@ def homes_start(series: Series, anchor: Anchor = "free", *, tuning: Tuning = "al
 def shipped(tuning: Tuning = "all", rank: int = 4) -> Initial:
     """The model itself, as a start."""
     with as_file(PLACE) as folder:
-        return initial_of(folder, SHIPPED_SOURCE, "public", tuning=tuning, rank=rank)
+        found = initial_of(folder, SHIPPED_SOURCE, "public", tuning=tuning, rank=rank)
+    if found.start.digest != DIGEST:  # a model that lies here is not public for that
+        raise UserError(
+            "The model of homes is not the one that this version of the package was made with; install it again."
+        )
+    return found
