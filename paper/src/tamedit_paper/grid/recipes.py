@@ -114,7 +114,7 @@ PLAIN_STEPS: dict[Scale, dict[str, Any]] = {
     "paper": {"steps": 6000, "batch_size": 96, "learning_rate": 1e-3, "decay": "cosine", "warmup": 300, "ema": 0.999},
 }
 PANEL_REFERENCE = REFERENCE | {"none": Bounds(condition=19.0, scale=3.3, shift=1.4, gate=2.5)}  # a p99 without noise
-PANEL_WINDOWS: dict[Scale, int] = {"smoke": 4, "laptop": 64, "paper": 512}
+PANEL_WINDOWS: dict[Scale, int] = {"smoke": 4, "laptop": 96, "paper": 512}
 PANEL_SAMPLES: dict[Scale, int] = {"smoke": 4, "laptop": 20, "paper": 100}  # a 90 % band needs 19 at least
 PUBLIC_STAGE: dict[Scale, dict[str, int]] = {
     "smoke": {"meters": 25, "weeks": 12, "steps": 2, "batch_size": 8},
@@ -224,6 +224,11 @@ def _fleet(meters: int, weeks: int, heavy: bool) -> Series:
 
 def is_panel(source: str) -> bool:
     return source.removesuffix(HEAVY) in PANELS
+
+
+def data_of(cell: Cell) -> tuple[Series, Split]:
+    """The data of a cell. All cells of a panel are trained and tested on the same windows: those on the grid of the study."""
+    return load_data(cell.source, cell.is_private or is_panel(cell.source))
 
 
 @lru_cache(maxsize=4)

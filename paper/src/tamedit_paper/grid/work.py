@@ -35,7 +35,7 @@ from tamedit.training.public import FACTS, split_fleet, train_public
 from tamedit.training.run import describe, train
 from tamedit.training.scales import make_scaling
 from tamedit_paper.grid.cells import Cell
-from tamedit_paper.grid.recipes import FLEET, Effort, effort_of, load_data, public_stage, public_start, recipe
+from tamedit_paper.grid.recipes import FLEET, Effort, data_of, effort_of, load_data, public_stage, public_start, recipe
 from tamedit_paper.grid.results import NUMBERS_VERSION, Job, Result, agrees, load, save
 from tamedit_paper.grid.watching import LOOKS, Watcher, losses_by_time, magnitude_curves
 
@@ -55,7 +55,7 @@ def is_done(job: Job, results: Path) -> bool:
 
 def configuration(job: Job) -> RunConfig:
     cell = Cell.parse(job.cell)
-    return recipe(cell, job.scale, job.seed, load_data(cell.source, cell.is_private)[0])
+    return recipe(cell, job.scale, job.seed, data_of(cell)[0])
 
 
 def run(job: Job, results: Path, work: Path, progress: Progress | None = None) -> Result:
@@ -75,7 +75,7 @@ def run(job: Job, results: Path, work: Path, progress: Progress | None = None) -
 
 def _make(job: Job, config: RunConfig, folder: Path, work: Path, progress: Progress | None) -> Result:
     cell = Cell.parse(job.cell)
-    effort, (_, split) = effort_of(cell, job.scale), load_data(config.source, cell.is_private)
+    effort, (_, split) = effort_of(cell, job.scale), data_of(cell)
     if cell.arm == "untuned" and cell.public == "homes":
         return _result(job, config, _as_shipped(config, split), None, effort, split)
     if cell.arm == "untuned":
