@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tamedit.evaluation.baselines import BAR
 from tamedit.evaluation.metrics import METRICS
 from tamedit_paper.grid.cells import Cell
 from tamedit_paper.grid.measures import BASELINES, Runs
-from tamedit_paper.grid.recipes import effort_of, network_of, training_of
+from tamedit_paper.grid.recipes import effort_of, is_panel, network_of, training_of
 from tamedit_paper.grid.results import NUMBERS_VERSION, Result
 
 QUANTILES = [0.0, 0.25, 0.5, 0.9, 0.99, 0.999]
@@ -18,6 +19,7 @@ def result(
     *,
     model: Mapping[str, float] | None = None,
     free: Mapping[str, float] | None = None,
+    gains: Mapping[str, tuple[float, float, float]] | None = None,
     norms: Mapping[str, float] | None = None,
     clipping: Mapping[str, float] | None = None,
     loss: float = 0.2,
@@ -26,7 +28,8 @@ def result(
 ) -> Result:
     """A result whose numbers are all 1 but for those named: `model={"forecast point_RMSE": 2.0}`, `norms={"cond": 3.0}`.
 
-    Of the free baselines one alone: `free={"seasonal_mean forecast CRPS": 0.5}`.
+    Of the free baselines one alone: `free={"seasonal_mean forecast CRPS": 0.5}`. Panels have all five tasks, and the gains over
+    the free distribution that are given: `gains={"forecast CRPS": (0.1, 0.05, 0.2)}`, difference, low and high.
     """
     parsed = Cell.parse(cell)
     effort = effort_of(parsed, "laptop")
@@ -35,10 +38,15 @@ def result(
         both = {name: own.get(f"{method} {task} {name}", own.get(f"{task} {name}", 1.0)) for name in METRICS}
         return {"z": both, "original": both}
 
+    methods = (*BASELINES, BAR) if is_panel(parsed.source) else BASELINES
     tasks = {
-        task: {"model": scores(task, model or {}), **{method: scores(task, free or {}, method) for method in BASELINES}}
-        for task in ("imputation", "forecast")
+        task: {"model": scores(task, model or {}), **{method: scores(task, free or {}, method) for method in methods}}
+        for task in effort.tasks
     }
+    compared: dict[str, Any] = {task: {BAR: {}} for task in effort.tasks}
+    for key, ends in (gains or {}).items():
+        task, name = key.split()
+        compared[task][BAR][name] = dict(zip(("difference", "low", "high"), ends, strict=True))
     tails = {which: (norms or {}).get(which, 1.0) for which in ("total", "cond", "other")}
     private = parsed.is_private
     statistics = {name: (clipping or {}).get(name, 0.5) for name in ("p_clip", "mean", "p10", "p50", "p90", "p99")}
@@ -52,7 +60,7 @@ def result(
             "training": training_of(parsed, "laptop"),
             "privacy": {"clip": parsed.clip, "noise_multiplier": parsed.sigma or 1.0} if private else None,
         },
-        evaluation={"windows": effort.windows, "samples": effort.samples, "tasks": tasks},
+        evaluation={"windows": effort.windows, "samples": effort.samples, "tasks": tasks, "gains": compared},
         gradients={
             "norms": {which: {"p95": value / 2, "p99": value} for which, value in tails.items()},
             "clipping": statistics if private else None,

@@ -196,4 +196,4 @@ def test_against_what_is_free(rmse: float, crps: float, verdict: str) -> None:
         for name, value in (("point_RMSE", rmse), ("CRPS", crps))
     }
     made = Runs({cell: [result(cell, seed, model=numbers) for seed in range(3)]})
-    assert starting(made, "DP-aware in the paper's form, etth1").verdict == verdict
+    assert starting(made, "DP-aware, etth1").verdict == verdict

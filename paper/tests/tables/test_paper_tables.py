@@ -43,15 +43,12 @@ def test_every_table_of_utility_has_all_free_baselines(label: str) -> None:
     assert [row.method for row in table(label).rows if row.method != "model"] == list(BASELINES)
 
 
-@pytest.mark.parametrize("label", ["main-results-extended", "main-results-bts", "main-results-cts"])
-def test_the_anchored_form_is_marked_as_ours(label: str) -> None:
-    rows = [row for row in table(label).rows if row.cells and Cell.parse(row.cells[0]).anchor == "free"]
-    assert {Cell.parse(row.cells[0]).arm for row in rows} == {"non-dp", "vanilla", "aware"}
-    assert all(row.ours and "(ours)" in row.leads[0] for row in rows)
+def test_every_cell_has_the_papers_form() -> None:
+    assert {Cell.parse(cell).anchor for cell in cells_of("all")} == {"none"}
 
 
 def test_the_paper_needs_34_distinct_cells() -> None:
-    paper = {cell for label in TABLES for cell in table(label).cells(ours=False)}
+    paper = {cell for label in TABLES for cell in table(label).cells()}
     assert len(paper) == 34
     assert {cell for label in FIGURES for cell in figure(label).cells()} <= paper
 

@@ -17,7 +17,7 @@ def reproduce(
         typer.Argument(
             help="all (of the paper), one table or figure (tab:main-results-extended), one cell (household/vanilla/sigma=0.1), "
             "reference (which magnitudes the bounds scale) or regime (where they help); "
-            "or, beyond the paper: curve (utility against ε on real homes), curve:fleet (simulated homes), heavy."
+            "or, beyond the paper: curve (our own form on real homes, utility against ε)."
         ),
     ],
     scale: Annotated[
@@ -48,7 +48,7 @@ def reproduce(
 ) -> None:
     """Reproduce the paper: make the runs that are missing, then write tables, figures and verdicts from the results.
 
-    With curve or heavy: the runs and the page of what privacy costs at an ε that protects someone.
+    With curve: the runs and the page of what privacy costs at an ε that protects someone.
     """
     from tamedit_paper.grid.cells import Cell
     from tamedit_paper.grid.results import Job
@@ -82,7 +82,7 @@ def reproduce(
 
 def _cells(what: str, source: str) -> list[str]:
     """One cell, those of the ε curve, or those of the paper."""
-    from tamedit_paper.curve.cells import is_utility, utility_cells
+    from tamedit_paper.curve.cells import CURVE, curve_cells
     from tamedit_paper.grid.cells import Cell
     from tamedit_paper.tables.labels import cells_of
     from tamedit_paper.tables.sweeps import SWEEPS, sweep_cells
@@ -91,19 +91,19 @@ def _cells(what: str, source: str) -> list[str]:
         return [Cell.parse(what).name]
     if what in SWEEPS:
         return sweep_cells(what)
-    return utility_cells(what) if is_utility(what) else cells_of(what, source=source)
+    return curve_cells() if what == CURVE else cells_of(what, source=source)
 
 
 def _write(what: str, results: Path, scale: Any, out: Path, source: str) -> list[Path]:
     """The page that shows these runs: that of the ε curve, or that of the paper; one cell alone has none."""
     from tamedit_paper.claims.page import write_document
-    from tamedit_paper.curve.cells import is_utility
+    from tamedit_paper.curve.cells import CURVE
     from tamedit_paper.curve.page import write_utility
     from tamedit_paper.tables.sweeps import SWEEPS
 
     if "/" in what or what in SWEEPS:
         return []
-    return write_utility(results, scale, out) if is_utility(what) else write_document(results, scale, out, source)
+    return write_utility(results, scale, out) if what == CURVE else write_document(results, scale, out, source)
 
 
 def _run(jobs: list[Any], results: Path, work: Path, workers: int, quiet: bool) -> Any:

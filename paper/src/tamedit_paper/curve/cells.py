@@ -1,116 +1,108 @@
-"""The ε curve by cells: what privacy costs where it protects someone, on panels of homes.
+"""The ε curve by cells: our own form on real homes (`ideal`), at an ε that protects someone.
 
-    ideal/aware/epsilon=8/unit=week/medium/tanh/free/public     the recipe at ε = 8 per home-week
-    ideal/non-dp/medium/tanh/free/public                        the same at ε = ∞
-    ideal/untuned/medium/tanh/free/public                       the same before it saw any private data
+    ideal/aware/epsilon=8/unit=week/medium/tanh/free/public=homes     from the shipped model, at ε = 8 per home-week
+    ideal/non-dp/medium/tanh/free/public=homes                        the same at ε = ∞
+    ideal/untuned/medium/tanh/free/public=homes                       the shipped model itself: no private data
 
-Every arm has both: `aware` has bounds on the conditioning (medium, tanh) and `vanilla` has none, with or without privacy.
+`aware` has bounds on the conditioning (medium, tanh) and `vanilla` has none, with or without privacy.
 Share of the non-private gain that a run keeps, by seed s, for the CRPS of a task:
 
     kept_s = (free_s − run_s) / (free_s − nonprivate_s)
 
-free is a free probabilistic baseline of the same windows (the fill with a Gaussian around it, or the harder draws from the same
-hour), nonprivate the run's partner at ε = ∞ of the same arm, form and beginning. It is defined only if every seed's non-private
-model is better than what is free.
+free is the free distribution on the same windows, nonprivate the run's partner at ε = ∞ of the same arm and beginning. It is
+defined only if every seed's non-private model is better than what is free.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
-from tamedit.choices import Anchor
-from tamedit.errors import UserError
+from tamedit.evaluation.baselines import BAR
 from tamedit.privacy.units import Unit
 from tamedit_paper.grid.cells import Cell, Public
 from tamedit_paper.grid.measures import BySeed, Runs, metric
-from tamedit_paper.grid.recipes import HEAVY, PANELS
 
-CURVE, HEAVY_BED = "curve", "heavy"
+CURVE, SOURCE = "curve", "ideal"
 EPSILONS = (8.0, 3.0, 1.0)  # the most informative first
-HEAVY_EPSILONS = (8.0, 3.0)
-PAPER_SIGMA = 0.1
-HEAVY_PANELS = tuple(panel + HEAVY for panel in PANELS)
-TASKS = ("imputation", "forecast")
-FREE, HARDER = "free_probabilistic", "seasonal_draws"  # the free guesses with a distribution
+HOUR = "seasonal_draws"  # draws from the same hour: the free guess that was the hardest before the free distribution
 BoundArm = Literal["aware", "vanilla"]
-ARMS: tuple[BoundArm, ...] = ("aware", "vanilla")
-FORMS: dict[Anchor, str] = {"free": "anchored", "none": "paper's"}
+BEGINNINGS: dict[Public, str] = {
+    "homes": "the shipped model",
+    "household": "one public household",
+    "": "random weights",
+}
+OWNED: dict[Unit, str] = {"week": "per home-week", "series": "per whole home"}
 
 
-def private(
-    source: str,
-    arm: BoundArm,
-    epsilon: float,
-    unit: Unit = "week",
-    anchor: Anchor = "free",
-    public: Public = "homes",
-) -> str:
+def private(arm: BoundArm, epsilon: float, unit: Unit = "week", public: Public = "homes") -> str:
     """A run at a budget of a unit that someone owns."""
-    return _bounded(arm, source=source, arm=arm, epsilon=epsilon, unit=unit, anchor=anchor, public=public)
+    return _bounded(arm, arm=arm, epsilon=epsilon, unit=unit, public=public)
 
 
-def nonprivate(source: str, arm: BoundArm, anchor: Anchor = "free", public: Public = "homes") -> str:
+def nonprivate(arm: BoundArm, public: Public = "homes") -> str:
     """ε = ∞."""
-    return _bounded(arm, source=source, arm="non-dp", anchor=anchor, public=public)
+    return _bounded(arm, arm="non-dp", public=public)
 
 
-def untuned(source: str, arm: BoundArm, anchor: Anchor = "free", public: Public = "homes") -> str:
+def untuned(public: Public = "homes") -> str:
     """The public model as it is."""
-    return _bounded(arm, source=source, arm="untuned", anchor=anchor, public=public)
-
-
-def paper_noise(source: str, arm: BoundArm) -> str:
-    """The paper's way: a given σ, its form, from random weights."""
-    return _bounded(arm, source=source, arm=arm, sigma=PAPER_SIGMA)
+    return _bounded("aware", arm="untuned", public=public)
 
 
 def _bounded(bound_arm: BoundArm, **fields: object) -> str:
-    return Cell.model_validate({**fields, "tightness": "medium" if bound_arm == "aware" else "off"}).name
+    tightness = "medium" if bound_arm == "aware" else "off"
+    return Cell.model_validate({"source": SOURCE, "anchor": "free", "tightness": tightness, **fields}).name
 
 
-def is_utility(what: str) -> bool:
-    """Whether `tamedit reproduce WHAT` means the page of the ε curve."""
-    return what in (CURVE, HEAVY_BED) or what.startswith(f"{CURVE}:")
+def curve_cells() -> list[str]:
+    """The cells of `curve`, the most informative first."""
+    return list(_curve())
 
 
-def utility_cells(what: str) -> list[str]:
-    """The cells of `curve` (on `ideal`), `curve:SOURCE` (on another panel) or `heavy`, the most informative first."""
-    if what == HEAVY_BED:
-        return [name for source in HEAVY_PANELS for name in _heavy(source)]
-    begin, _, source = what.partition(":")
-    source = source if ":" in what else PANELS[0]
-    if begin != CURVE or source not in PANELS:
-        choices = ", ".join([CURVE, *(f"{CURVE}:{panel}" for panel in PANELS), HEAVY_BED])
-        raise UserError(f"{what!r} is not a set of cells of the ε curve; choose one of: {choices}.")
-    return list(_curve(source))
+def _curve() -> Iterator[str]:
+    yield private("aware", EPSILONS[0])
+    yield untuned()
+    yield private("aware", EPSILONS[0], "series")
+    yield nonprivate("aware")
+    yield private("aware", EPSILONS[0], public="")
+    yield from (private("aware", epsilon) for epsilon in EPSILONS[1:])
+    yield from (private("aware", epsilon, "series") for epsilon in EPSILONS[1:])
+    yield private("aware", EPSILONS[0], public="household")
+    yield nonprivate("aware", public="household")
+    yield untuned("household")
+    yield nonprivate("aware", public="")
+    yield private("vanilla", EPSILONS[0])
+    yield nonprivate("vanilla")
 
 
-def all_cells() -> list[str]:
-    """Every cell that the page shows."""
-    curves = [name for panel in PANELS for name in utility_cells(f"{CURVE}:{panel}")]
-    return [*curves, *utility_cells(HEAVY_BED)]
+@dataclass(frozen=True)
+class Group:
+    """The runs of one table: one beginning and one unit, from no private data to no privacy."""
+
+    title: str
+    cells: tuple[str, ...]
 
 
-def _curve(source: str) -> Iterator[str]:
-    yield private(source, "aware", EPSILONS[0], public="homes")
-    yield untuned(source, "aware", public="homes")
-    yield private(source, "aware", EPSILONS[0], "series", public="homes")
-    yield nonprivate(source, "aware", public="homes")
-    yield private(source, "aware", EPSILONS[0], public="")
-    yield from (private(source, "aware", epsilon, public="homes") for epsilon in EPSILONS[1:])
-    yield from (private(source, "aware", epsilon, "series", public="homes") for epsilon in EPSILONS[1:])
-    yield private(source, "aware", EPSILONS[0], public="household")
-    yield nonprivate(source, "aware", public="household")
-    yield untuned(source, "aware", public="household")
-    yield nonprivate(source, "aware", public="")
-    yield private(source, "vanilla", EPSILONS[0], public="homes")
-    yield nonprivate(source, "vanilla", public="homes")
-
-
-def _heavy(source: str) -> Iterator[str]:
-    for anchor in FORMS:
-        yield from (private(source, arm, epsilon, anchor=anchor) for epsilon in HEAVY_EPSILONS for arm in ARMS)
-    yield from (private(source, arm, HEAVY_EPSILONS[0], public="") for arm in ARMS)
-    yield from (paper_noise(source, arm) for arm in ARMS)
+def groups() -> list[Group]:
+    """The cells as the page shows them. A cell may stand in two groups: the shipped model begins both units."""
+    homes, rising = BEGINNINGS["homes"], sorted(EPSILONS)
+    week = (*(private("aware", epsilon) for epsilon in rising), private("vanilla", EPSILONS[0]))
+    without = (nonprivate("aware"), nonprivate("vanilla"))
+    return [
+        Group(f"From {homes}, ε {OWNED['week']}", (untuned(), *week, *without)),
+        Group(
+            f"From {homes}, ε {OWNED['series']}",
+            (untuned(), *(private("aware", epsilon, "series") for epsilon in rising)),
+        ),
+        Group(
+            f"From {BEGINNINGS['household']}, ε {OWNED['week']}",
+            (untuned("household"), private("aware", EPSILONS[0], public="household"), nonprivate("aware", "household")),
+        ),
+        Group(
+            f"From {BEGINNINGS['']}, ε {OWNED['week']}",
+            (private("aware", EPSILONS[0], public=""), nonprivate("aware", "")),
+        ),
+    ]
 
 
 def arm_of(name: str) -> BoundArm:
@@ -119,9 +111,8 @@ def arm_of(name: str) -> BoundArm:
 
 
 def without_privacy(name: str) -> str:
-    """The same arm, form and beginning at ε = ∞."""
-    cell = Cell.parse(name)
-    return nonprivate(cell.source, arm_of(name), cell.anchor, cell.public)
+    """The same arm and beginning at ε = ∞."""
+    return nonprivate(arm_of(name), Cell.parse(name).public)
 
 
 def without_bounds(name: str) -> str:
@@ -131,9 +122,9 @@ def without_bounds(name: str) -> str:
     return cell.model_copy(update={"arm": arm, "tightness": "off", "operator": "tanh"}).name
 
 
-def kept(runs: Runs, name: str, task: str, bar: str = FREE) -> BySeed | None:
+def kept(runs: Runs, name: str, task: str) -> BySeed | None:
     """The share of the non-private CRPS gain by seed; None if there is no gain to keep, empty if a run is missing."""
-    own, free = runs.values(name, metric(task, "CRPS")), runs.values(name, metric(task, "CRPS", bar))
+    own, free = runs.values(name, metric(task, "CRPS")), runs.values(name, metric(task, "CRPS", BAR))
     best = runs.values(without_privacy(name), metric(task, "CRPS"))
     seeds = sorted(own.keys() & free.keys() & best.keys())
     if any(free[seed] <= best[seed] for seed in seeds):

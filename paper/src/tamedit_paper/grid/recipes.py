@@ -25,10 +25,9 @@ from tamedit.runs.recipe import REFERENCE, Scale, make_config
 from tamedit.training.homes import shipped
 from tamedit.training.public import SOURCE, fleet, public_config
 from tamedit_paper.grid.cells import Cell
-from tamedit_paper.grid.corrupt import corrupt
 from tamedit_paper.grid.matching import PAPER, matched_noise, matched_rate, plain_rate
 
-SIMULATED, FLEET, HEAVY = "simulated", "fleet", "-heavy"
+SIMULATED, FLEET = "simulated", "fleet"
 PANELS = ("ideal", FLEET)
 PAPER_STRIDE = {
     "household": 24,
@@ -36,7 +35,6 @@ PAPER_STRIDE = {
     "ettm1": 1,
     SIMULATED: 6,
 }  # the arms of the paper's tables share their windows
-HEAVY_STRIDE = 6  # the heavy-tailed bed compares two arms; its public models were made before windows began everywhere
 
 
 @dataclass(frozen=True)
@@ -171,8 +169,6 @@ def recipe(cell: Cell, scale: Scale, seed: int, series: Series) -> RunConfig:
     if config.privacy is not None and effort.matched and cell.sigma is not None:
         sigma = matched_noise(cell.sigma, NetworkConfig.model_validate(network), training["batch_size"])
         changed["privacy"] = config.privacy.model_dump() | {"noise_multiplier": sigma, "clip": cell.clip * effort.clip}
-    if cell.source.endswith(HEAVY):
-        changed["crop"] = None  # as its public models: made before crops began at every hour
     return RunConfig.model_validate(config.model_dump() | changed)
 
 
@@ -186,7 +182,7 @@ def public_stage(cell: Cell, scale: Scale) -> tuple[RunConfig, Series]:
     if cell.public == "household":
         source, series = "household", load_data("household")[0]
     else:
-        source, series = SOURCE, _fleet(size["meters"], size["weeks"], cell.source.endswith(HEAVY))
+        source, series = SOURCE, _fleet(size["meters"], size["weeks"])
     config = public_config(
         series,
         source,
@@ -196,7 +192,6 @@ def public_stage(cell: Cell, scale: Scale) -> tuple[RunConfig, Series]:
         network=EFFORT[scale].network,
         steps=size["steps"],
         batch_size=size["batch_size"],
-        stride=HEAVY_STRIDE if cell.source.endswith(HEAVY) else None,
     )
     return config, series
 
@@ -217,13 +212,12 @@ def public_start(cell: Cell, scale: Scale) -> Start:
 
 
 @lru_cache(maxsize=2)
-def _fleet(meters: int, weeks: int, heavy: bool) -> Series:
-    series = fleet(meters, weeks)
-    return corrupt(series) if heavy else series
+def _fleet(meters: int, weeks: int) -> Series:
+    return fleet(meters, weeks)
 
 
 def is_panel(source: str) -> bool:
-    return source.removesuffix(HEAVY) in PANELS
+    return source in PANELS
 
 
 def data_of(cell: Cell) -> tuple[Series, Split]:
@@ -234,11 +228,7 @@ def data_of(cell: Cell) -> tuple[Series, Split]:
 @lru_cache(maxsize=4)
 def load_data(source: str, private: bool = False) -> tuple[Series, Split]:
     """The data of a cell: a named data set; `simulated`, one meter of PrivatePower's extent; `fleet`, as many simulated
-    homes as `ideal` has; `…-heavy`, the same with spikes, outages and a covariate with outliers."""
-    if source.endswith(HEAVY):
-        plain, split = load_data(source.removesuffix(HEAVY), private)
-        series = corrupt(plain)
-        return series, split_by_meter(series, split.test.meters, validation_share=0.15)
+    homes as `ideal` has."""
     if source == SIMULATED:
         series = simulate(seed=2023)
         return series, split_by_time(series)

@@ -58,8 +58,8 @@ class Result(BaseModel):
     private: bool = False  # of this file
 
     def number(self, task: str, metric: str, unit: str = "z", method: str = "model") -> float | None:
-        """A metric of a method; None if the run has none, or was made before the method was added."""
-        return self.evaluation["tasks"][task].get(method, {}).get(unit, {}).get(metric)
+        """A metric of a method; None if the run has none, or was made before the task or the method was added."""
+        return self.evaluation["tasks"].get(task, {}).get(method, {}).get(unit, {}).get(metric)
 
 
 def agrees(result: Result, config: RunConfig) -> bool:

@@ -89,7 +89,7 @@ def _make(job: Job, config: RunConfig, folder: Path, work: Path, progress: Progr
     speed = Speed(
         threads=1, checkpoint_seconds=30, log_every=5, diagnose_every=1 if config.privacy else effort.look_every
     )
-    facts = FACTS if config.source.startswith(FLEET) else DataFacts()
+    facts = FACTS if config.source == FLEET else DataFacts()
     resume = (folder / RUN).exists()
     outcome = train(
         split,

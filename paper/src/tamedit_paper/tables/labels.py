@@ -101,8 +101,6 @@ def cells_of(what: str, source: str = SOURCES[0]) -> list[str]:
         return table(label, source).needs() if label in TABLES else figure(label, source).cells()
     first = [TABLES[label](source) for label in FIRST]
     rest = [TABLES[label](source) for label in TABLES if label not in FIRST]
-    names = [name for one in first for name in one.needs(ours=False)]
-    names += [name for one in first for name in one.needs(ours=True)]
-    names += [name for one in rest for name in one.needs()]
+    names = [name for one in (*first, *rest) for name in one.needs()]
     names += [name for one in figures(source) for name in one.cells()]
     return list(dict.fromkeys(names))

@@ -39,7 +39,6 @@ class Row:
     sigma: float | None = None
     blank: frozenset[str] = frozenset()  # columns in which the paper prints a dash
     method: str = "model"
-    ours: bool = False  # not in the paper
 
 
 @dataclass(frozen=True)
@@ -52,14 +51,13 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
 
-    def cells(self, ours: bool | None = None) -> list[str]:
-        """The distinct cells of the table in its order; with `ours`, the paper's alone (False) or our additions (True)."""
-        rows = (row for row in self.rows if ours is None or row.ours == ours)
-        return list(dict.fromkeys(name for row in rows for name in row.cells))
+    def cells(self) -> list[str]:
+        """The distinct cells of the table in its order."""
+        return list(dict.fromkeys(name for row in self.rows for name in row.cells))
 
-    def needs(self, ours: bool | None = None) -> list[str]:
+    def needs(self) -> list[str]:
         """The cells, and those that ratios divide by."""
-        cells = self.cells(ours)
+        cells = self.cells()
         over = sorted({column.measure.over for column in self.columns if column.measure.over})
         return list(dict.fromkeys([*cells, *(partner(cell, which) for which in over for cell in cells)]))
 
@@ -98,15 +96,14 @@ def row(
     contest: str = "",
     sigma: float | None = None,
     blank: tuple[str, ...] = (),
-    ours: bool = False,
 ) -> Row:
     """A row whose columns all come from one cell."""
-    return Row(key, leads, (cell,) * len(columns), contest, sigma, frozenset(blank), ours=ours)
+    return Row(key, leads, (cell,) * len(columns), contest, sigma, frozenset(blank))
 
 
 def baselines(leads: int) -> tuple[Row, ...]:
     """What costs nothing: it sees the same windows and masks, and no training data."""
     return tuple(
-        Row(f"free: {method}", (f"{LABELS[method]} (free)", *[NONE] * (leads - 1)), (), method=method, ours=True)
+        Row(f"free: {method}", (f"{LABELS[method]} (free)", *[NONE] * (leads - 1)), (), method=method)
         for method in BASELINES
     )

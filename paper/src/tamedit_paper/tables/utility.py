@@ -7,13 +7,11 @@ from tamedit_paper.tables.layout import NONE, Column, Row, Table, baselines, row
 
 SIGMAS = (0.03, 0.05, 0.1, 0.2)
 ABLATION_SIGMA = 0.05
-ANCHORED_SIGMAS = SIGMAS  # at which the anchored form is trained beside the paper's
 ETT_SIGMA = 0.1
 CLIPS = (0.5, 1.0, 2.0)
 OPERATORS = ("tanh", "soft_clamp_band", "hard_clamp", "clamp_ste")
 TIGHT_NAMES = {"loose": "Loose", "medium": "Medium", "tight": "Tight", "too_tight": "Too tight"}
 VANILLA, AWARE, PLAIN = "DP-vanilla", "DP-aware", "Non-DP"
-ANCHORED = ", anchored (ours)"
 FORECAST_THREE = ("point_RMSE", "dist_JS", "temp_spec_dist")
 IMPUTATION_THREE = ("point_RMSE", "point_MAPE", "point_MAE")
 FULL = ("point_MAE", "point_RMSE", "point_MAPE", "R2", "dist_KL", "dist_JS", "dist_WS", "dist_KS", "MMD")
@@ -33,26 +31,18 @@ def aware(source: str, sigma: float, **more: object) -> str:
 
 
 def _three_arms(
-    source: str, columns: tuple[Column, ...], sigmas: tuple[float, ...], with_sigma: bool, anchored: tuple[float, ...]
+    source: str, columns: tuple[Column, ...], sigmas: tuple[float, ...], with_sigma: bool
 ) -> tuple[Row, ...]:
-    """Non-DP, then vanilla and aware at every σ; then the anchored form; then what is free."""
+    """Non-DP, then vanilla and aware at every σ; then what is free."""
 
-    def of(name: str, cell: str, sigma: float | None, form: str = "") -> Row:
+    def of(name: str, cell: str, sigma: float | None) -> Row:
         key = name if sigma is None or not with_sigma else f"{name} σ={sigma:g}"
-        leads = (name + form, *([NONE if sigma is None else f"{sigma:g}"] if with_sigma else []))
-        contest = "" if sigma is None else f"{sigma:g}{form}"
-        return row(key + form, leads, cell, columns, contest=contest, sigma=sigma, ours=bool(form))
+        leads = (name, *([NONE if sigma is None else f"{sigma:g}"] if with_sigma else []))
+        return row(key, leads, cell, columns, contest="" if sigma is None else f"{sigma:g}", sigma=sigma)
 
     rows = [of(PLAIN, non_dp(source), None)]
     for sigma in sigmas:
         rows += [of(VANILLA, vanilla(source, sigma), sigma), of(AWARE, aware(source, sigma), sigma)]
-    if anchored:
-        rows.append(of(PLAIN, non_dp(source, anchor="free"), None, ANCHORED))
-    for sigma in anchored:
-        rows += [
-            of(VANILLA, vanilla(source, sigma, anchor="free"), sigma, ANCHORED),
-            of(AWARE, aware(source, sigma, anchor="free"), sigma, ANCHORED),
-        ]
     return (*rows, *baselines(2 if with_sigma else 1))
 
 
@@ -61,7 +51,7 @@ def main_results(source: str) -> Table:
         *utility("imputation", *IMPUTATION_THREE, group=IMPUTATION),
         *utility("forecast", *FORECAST_THREE, group=FORECASTING),
     )
-    rows = _three_arms(source, columns, SIGMAS, True, ANCHORED_SIGMAS)
+    rows = _three_arms(source, columns, SIGMAS, True)
     return Table("tab:main-results-extended", "Utility under matched DP training", ("Model", "σ"), columns, rows)
 
 
@@ -69,7 +59,7 @@ def full_metrics(source: str, task: str) -> Table:
     columns = tuple(utility(task, *FULL, short=True))
     label = "tab:forecasting-full" if task == "forecast" else "tab:inter-full"
     title = FORECASTING if task == "forecast" else IMPUTATION
-    rows = _three_arms(source, columns, SIGMAS, True, ())
+    rows = _three_arms(source, columns, SIGMAS, True)
     return Table(label, f"{title}: all metrics across noise multipliers", ("Model", "σ"), columns, rows)
 
 
@@ -82,7 +72,7 @@ def ett(source: str) -> Table:
         *utility("imputation", *IMPUTATION_THREE, group=IMPUTATION),
         *utility("forecast", "point_RMSE", distance, "temp_spec_dist", group=FORECASTING),
     )
-    rows = _three_arms(source, columns, (ETT_SIGMA,), False, (ETT_SIGMA,))
+    rows = _three_arms(source, columns, (ETT_SIGMA,), False)
     return Table(label, f"Utility on {name} at σ = {ETT_SIGMA:g}", ("Model",), columns, rows)
 
 
