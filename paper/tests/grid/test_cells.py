@@ -4,10 +4,11 @@ import pytest
 
 from tamedit.data.simulate import simulate
 from tamedit.errors import UserError
+from tamedit.evaluation.task_table import TASKS
 from tamedit.model.bounds import Bounds
 from tamedit.runs.recipe import REFERENCE
 from tamedit_paper.grid.cells import Cell
-from tamedit_paper.grid.recipes import EFFORT, recipe
+from tamedit_paper.grid.recipes import EFFORT, effort_of, recipe
 
 NAMES = [
     "household/non-dp",
@@ -80,3 +81,12 @@ def test_the_paper_scale_is_the_papers() -> None:
     assert (config.network.depth, config.network.width, config.network.heads) == (8, 256, 8)
     assert (config.process.prediction, config.scaling, config.examples.anchor) == ("epsilon", "nonprivate", "none")
     assert set(EFFORT) == {"smoke", "laptop", "paper"}
+
+
+def test_the_papers_cells_are_scored_at_its_two_tasks_and_panels_at_all() -> None:
+    """Stored results of the paper's tables have two tasks and stay comparable."""
+    asked = {
+        name: effort_of(Cell.parse(name), "laptop").tasks
+        for name in ("etth1/non-dp", "ideal/vanilla/epsilon=8/unit=week/seasonal/public")
+    }
+    assert list(asked.values()) == [("imputation", "forecast"), tuple(TASKS)]
