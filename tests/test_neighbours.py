@@ -118,8 +118,10 @@ def neighbour(rows: pd.DataFrame, case: Case) -> pd.DataFrame:
     return other
 
 
-def replay(rows: pd.DataFrame, case: Case, folder: Path) -> tuple[PrivateLayout, int, int]:
-    """From a file to the private examples, with the window and the stride that the run would have."""
+def replay(
+    rows: pd.DataFrame, case: Case, folder: Path
+) -> tuple[PrivateLayout, int, int, tuple[str, ...], dict[str, str]]:
+    """From a file to the private examples, with the window, the stride, and what the run would say of reading and units."""
     path = folder / "meters.csv"
     rows.drop(columns="row").to_csv(path, index=False)
     privacy = Privacy(epsilon=8, unit=case.unit, layout=case.layout)  # type: ignore[arg-type]
@@ -129,7 +131,8 @@ def replay(rows: pd.DataFrame, case: Case, folder: Path) -> tuple[PrivateLayout,
         path, private=True, study=Study.stating((START, END)), covariates=covariates, frequency="6h", **reading
     )
     config = make_config(split.train, str(path), scale="smoke", privacy=privacy, window=case.window)
-    return private_layout(split.train, config.window, config.stride, privacy), config.window, config.stride
+    layout = private_layout(split.train, config.window, config.stride, privacy)
+    return layout, config.window, config.stride, split.train.inferred, layout.definitions
 
 
 def contents(layout: PrivateLayout) -> Counter[bytes]:

@@ -53,7 +53,7 @@ def released(own: Path, place: Path) -> Path:
 @pytest.fixture(scope="module")
 def other_ledger(own: Path, place: Path) -> bytes:
     """The ledger of another run with the same plan but for a little more noise."""
-    segment = read(own).segments[0]
+    segment = read(own).segments[-1]
     plan = segment.plan.model_copy(update={"noise_multiplier": 3.1})
     with Ledger.open(place / "other", plan, segment.contributions, facts=segment.facts, data=segment.data) as ledger:
         for left in (3, 2, 1):

@@ -89,7 +89,7 @@ def test_what_may_not_leave_is_refused_in_one_sentence(own: Path, plain: Path, p
 def test_what_is_not_covered_must_be_named(own: Path, tmp_path: Path) -> None:
     """The same ledger with three gaps: all but the one that stays behind must be acknowledged, each by its name."""
     run = shutil.copytree(own, tmp_path / "run")
-    segment = read(own).segments[0]
+    segment = read(own).segments[-1]
     gaps = [
         "losses, gradient norms and clipping rates in the folder not-private",
         "days and weeks by the clock: so",
@@ -147,7 +147,7 @@ def test_a_statement_that_lacks_something_or_is_contradicted_is_refused(own: Pat
     elif edit == "cut":
         ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:1]))
     else:
-        segment = read(run).segments[0]
+        segment = read(run).segments[-1]
         ledger.unlink()
         with Ledger.open(run, segment.plan, segment.contributions) as opened:
             opened.take(3)

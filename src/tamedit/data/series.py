@@ -33,6 +33,9 @@ class Series:
     covariate_names: tuple[str, ...]  # V names
     frequency: pd.Timedelta
     notes: tuple[str, ...] = ()  # what was assumed, one sentence each
+    inferred: tuple[
+        str, ...
+    ] = ()  # those of them that were inferred from a table, and that a guarantee takes as public
     findings: tuple[str, ...] = ()  # what was seen in the rows, one sentence each: not private
     layout: Literal["wide", "long"] = "wide"
     time_name: str = "time"  # how the user called the column of stamps
@@ -235,6 +238,7 @@ def read(
         covariate_names=parts.covariate_names,
         frequency=parts.grid.step.frequency,
         notes=parts.notes,
+        inferred=parts.notes,
         findings=parts.findings,
         layout=parts.layout,
         time_name=parts.time_name,

@@ -21,6 +21,7 @@ from tamedit.privacy.units import Contribution
 
 FILE_NAME = "ledger.jsonl"
 TRAINING = "training"
+COUNTING = "counting"  # among the facts of a segment that counts examples before the plan of training is made
 REPAIRED = "repaired"  # steps that a line paid for which a crash left incomplete
 _LEGIBLE = re.compile(rb'^\{"type":"charge","count":(\d+),"rate":([-+.e\d]+),"noise":([-+.e\d]+),')
 
@@ -82,12 +83,22 @@ class Record:
         return merged(m for segment in self.segments for m, _ in segment.charges)
 
     @property
+    def planned(self) -> "Record":
+        """The segments with a plan of training; the others count examples before there can be one."""
+        return Record([segment for segment in self.segments if not segment.facts.get(COUNTING)])
+
+    def charged(self, what: str) -> list[Mechanism]:
+        """What was charged for one purpose."""
+        return merged(m for segment in self.segments for m, reason in segment.charges if reason == what)
+
+    @property
     def test_only(self) -> bool:
         """Whether any segment drew its noise from a known seed: then nothing is guaranteed."""
         return any(segment.plan.test_only for segment in self.segments)
 
     def contribution(self, unit: str) -> Contribution:
-        """The largest k of the unit over all segments; replacement if any segment has it."""
+        """The largest k of the unit over all segments; replacement if any segment has it. All must mean the same by the unit."""
+        self.check_definitions(unit)
         found = []
         for segment in self.segments:
             if unit not in segment.contributions:
@@ -98,6 +109,22 @@ class Record:
         largest = max(found, key=lambda one: one.k)
         replaced = any(one.neighbour == "replacement" for one in found)
         return Contribution(largest.k, "replacement" if replaced else "removal", largest.reason)
+
+    def check_definitions(self, unit: str, **new: str) -> None:
+        """One sentence if two runs mean different things by a unit: then a unit of one run may lie in several of the other.
+
+        `new`: what a run that is not in the record yet means by it, by the number of the run.
+        """
+        meant: dict[str, str] = {}
+        for segment in self.segments:
+            here = segment.facts.get("definitions", {}).get(unit, "")
+            meant[segment.run] = here or meant.get(segment.run, "")
+        meant |= new
+        if len(several := sorted({one or "not stated" for one in meant.values()})) > 1:
+            raise UserError(
+                f"The private runs on this data mean different things by one {unit} ({' / '.join(several)}), so no ε covers "
+                "them together; read the data as the earlier runs did, or name another `ledger`, and then nothing covers both."
+            )
 
     def epsilon(self, unit: str, delta: float, *, with_rdp: bool = True) -> Epsilon:
         """ε of everything in the ledger, for one unit."""

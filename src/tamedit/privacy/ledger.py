@@ -94,7 +94,7 @@ class Ledger:
             }
             ledger._opening = line | {"folder": str(folder)}
             if ledger.shared_path is not None and ledger.shared_path.exists():
-                ledger._look()
+                ledger._check_definitions(ledger._look())
             own.append("segment", **line)
             own.flush_folder()
         except BaseException:
@@ -172,12 +172,19 @@ class Ledger:
         """Begin a segment in the locked ledger of the data set, and bring there what this run has paid elsewhere."""
         if self._opening is None:
             return
+        self._check_definitions(shared)
         missing = self._missing(shared)
         shared.append("segment", **self._opening)
         for m in missing:
             self._write(shared, m, CARRIED_OVER, m.count)
         shared.flush_folder()
         self._opening = None
+
+    def _check_definitions(self, shared: Chain) -> None:
+        """This run must mean by its unit what the others in the data set's ledger mean."""
+        assert self._opening is not None
+        unit = self._opening["plan"]["unit"]
+        shared.record.check_definitions(unit, **{self.run: self._opening["facts"].get("definitions", {}).get(unit, "")})
 
     def _missing(self, shared: Chain) -> list[Mechanism]:
         """What this run has paid and the ledger of its data set does not have."""

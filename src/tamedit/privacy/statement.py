@@ -117,7 +117,7 @@ class Statement:
             contribution=record.contribution(unit),
             epsilon=record.epsilon(unit, delta),
             steps=record.steps,
-            segments=len(record.segments),
+            segments=max(1, len(record.planned.segments)),
             mechanisms=tuple(record.mechanisms),
             test_only=record.test_only,
             not_covered=tuple(dict.fromkeys([*gaps, *not_covered])),

@@ -62,6 +62,11 @@ class DataFacts(Frozen):
     data: str | None = None  # fingerprint of the training data (`recognised`); None in earlier runs
     ledger: str | None = None  # of the data set, which a private run is charged to; None: its own is the only one
 
+    @property
+    def shared_ledger(self) -> Path | None:
+        """The place of the data set's ledger."""
+        return Path(self.ledger) if self.ledger else None
+
     def study_for(self, data: str | None) -> Study | None:
         """The dates that cut the run's own data; named data sets and other data have their own."""
         return self.study if data is None or data not in SOURCES else None
@@ -120,17 +125,20 @@ def claimed(
 
 
 def _advanced(folder: Path) -> bool:
-    """Whether a run has spent or saved something: its ledger has paid (one that cannot be read may have), or has a checkpoint."""
+    """Whether a run has spent or saved something: its ledger has paid (one that cannot be read may have), or has a checkpoint.
+
+    A count of examples alone stays in the ledger, which is kept. The settings can be given anew.
+    """
     if not (folder / LEDGER).exists():
         return (folder / CHECKPOINT).exists()
     try:
-        return bool(read_ledger(folder).mechanisms)
+        return bool(read_ledger(folder).planned.mechanisms)
     except UserError:
         return True
 
 
-def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> None:
-    """Claim the folder for this run, or say in one sentence why that is not possible."""
+def check_free(folder: Path, resume: bool) -> None:
+    """Raise one sentence if the folder is not one in which this run can begin, or be resumed."""
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file; name a folder with `out`.")
     if (folder / RUN).exists():
@@ -138,6 +146,20 @@ def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> No
             raise UserError(
                 f"{folder} already contains a run; continue it with resume=True, or name another folder with `out`."
             )
+        return
+    left = [name for name in (CHECKPOINT, SCALING, BOUNDS) if (folder / name).exists()]
+    if left:
+        raise UserError(
+            f"{folder} contains {left[0]} but no {RUN}, so its origin is unknown; name another folder with `out`."
+        )
+    if resume:
+        check_resumable(folder)
+
+
+def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> None:
+    """Claim the folder for this run, or say in one sentence why that is not possible."""
+    check_free(folder, resume)
+    if (folder / RUN).exists():
         before_config, before_facts = load_run(folder)
         before = before_config.model_dump(mode="json") | before_facts.model_dump(mode="json")
         now = config.model_dump(mode="json") | facts.model_dump(mode="json")
@@ -153,13 +175,6 @@ def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> No
                 f"{folder} was started with another {', '.join(changed)}; repeat its choices to resume it, or use another `out`."
             )
         return
-    left = [name for name in (CHECKPOINT, SCALING, BOUNDS) if (folder / name).exists()]
-    if left:
-        raise UserError(
-            f"{folder} contains {left[0]} but no {RUN}, so its origin is unknown; name another folder with `out`."
-        )
-    if resume:
-        check_resumable(folder)
     write_text(folder / READING, json.dumps(facts.model_dump(mode="json"), indent=2) + "\n")
     write_text(folder / RUN, json.dumps(config.model_dump(mode="json"), indent=2) + "\n")
 

@@ -1,15 +1,13 @@
 """The examples of a private run, and how many of them each unit touches."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from tamedit.data.calendar import network_covariates
 from tamedit.data.series import Series
 from tamedit.errors import UserError
-from tamedit.privacy.counting import Count, count
+from tamedit.privacy.counting import Count
 from tamedit.privacy.settings import Privacy
 from tamedit.privacy.units import Contribution, Layout, contributions
 from tamedit.runs.config import RunConfig
@@ -61,15 +59,32 @@ class PrivateLayout:
             "data, or a smaller `unit`."
         )
 
-    def counted(self, privacy: Privacy, folder: Path, same: Callable[[int], int]) -> "PrivateLayout":
-        """The layout with the public number of its examples, the `same` in all processes."""
-        if self.count.origin != "at most":
-            return self
-        self.refuse_single()
-        meters = len(set(self.windows.meter_of().tolist()))
-        found = count(len(self.windows), meters, privacy, self.contribution(), folder)
-        agreed = {"examples": same(found.examples), "meters": same(found.meters)}
-        return replace(self, count=found.model_copy(update=agreed))
+    @property
+    def meters(self) -> int:
+        """How many meters have examples, exactly: as private as the number of `windows`."""
+        return len(set(self.windows.meter_of().tolist()))
+
+    @property
+    def definitions(self) -> dict[str, str]:
+        """What this run means by each unit. Only runs that mean the same by it can be added up (`privacy/entries.py`).
+
+        The columns that a run reads are no part of it: a unit is all that the table says of that meter and that time.
+        """
+        series, zone = self.windows.series, self.windows.series.times.tz
+        begin = series.times[0] if len(series) else None
+        meters = f"meters by column {series.id_name!r}" if series.layout == "long" else "the table is one meter"
+        clock = "by the clock of the stamps" if zone is None or begin is None else f"by {zone}, from UTC{begin:%z} on"
+        examples = (
+            f"{self.kind} for {self.unit}, {self.windows.length} rows of {series.spoken_step}, every {self.stride}"
+        )
+        timed = f"{meters}, {clock}"
+        return {
+            "window": f"{examples} from {begin}, {meters}",
+            "record": meters,
+            "day": timed,
+            "week": timed,
+            "series": meters,
+        }
 
     def check(self, train: Series, config: RunConfig) -> None:
         """The layout of other examples would be accounted wrongly: that is a mistake of the program."""

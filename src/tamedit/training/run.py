@@ -35,6 +35,7 @@ from tamedit.training.device import choose_device
 from tamedit.training.distributed import World, join_world
 from tamedit.training.loop import Outcome, Progress, Trainer
 from tamedit.training.private.budget import Budget, open_budget, stream_seed
+from tamedit.training.private.counted import counted
 from tamedit.training.private.gradients import LOGGED, PrivateGradients, opened
 from tamedit.training.private.released_bounds import private_network, refuse_noise
 from tamedit.training.private.released_scale import private_scaling, wants_private_units
@@ -53,6 +54,7 @@ class RunOutcome(Outcome):
     privacy: dict[str, Any] | None = None  # the statement of a finished run, in the first process
 
 
+INFERRED = "how the table was read, inferred from its rows and assumed to be public ({})"  # for the statement
 Watch = Callable[[int, torch.nn.Module, Examples], None]  # looks at a step's network; must change nothing
 
 
@@ -79,12 +81,12 @@ def train(
         torch.set_num_threads(speed.threads)
     device, private, noisy, budget = choose_device(speed.device), config.privacy is not None, None, None
     layout = layout_of(split.train, config) if layout is None else layout
-    if layout is not None and config.privacy is not None:
+    scaling = make_scaling(config, facts, split.train)
+    if layout is not None:
         layout.check(split.train, config)
-        layout = layout.counted(config.privacy, folder, world.same_number)
+        layout = counted(layout, config, folder, world=world, shared=facts.shared_ledger, resume=resume)
     windows = _windows(split.train, "training", config) if layout is None else layout.examples(config)
     refuse_noise(config, len(windows) if layout is None else layout.count.examples)
-    scaling = make_scaling(config, facts, split.train)
     validate = None if private else _validation(split, config, scaling)
     facts = facts.model_copy(update={"data": recognised(split.train, private), "study": split.study})
     with ExitStack() as stack:
@@ -202,9 +204,8 @@ def _budget(
     clocks = [CLOCK_CHANGES] if clock_changes(layout.windows.series) else []
     not_covered = [LOGGED, *([warning.rstrip(".")] if warning else []), *before, *clocks]
     statistics = RELEASES * (estimated + (config.private_bounds is not None))
-    public, shared = _public(layout, facts), Path(facts.ledger) if facts.ledger else None
-    said = {"not_covered": not_covered, "public": public}
-    return open_budget(layout, config, folder, world=world, **said, statistics=statistics, shared=shared)
+    said = {"not_covered": not_covered, "public": _public(layout, facts), "shared": facts.shared_ledger}
+    return open_budget(layout, config, folder, world=world, **said, statistics=statistics)
 
 
 def _public(layout: PrivateLayout, facts: DataFacts) -> list[str]:
@@ -214,7 +215,8 @@ def _public(layout: PrivateLayout, facts: DataFacts) -> list[str]:
     meters = [f"that column {series.id_name!r} names the meters{about}"] if series.layout == "long" else []
     extent = facts.study.sentence if facts.study else "the first and the last stamp of every meter"
     names = f"the step of {series.spoken_step} and the columns {', '.join(series.targets)}"
-    return [count.sentence, extent, names, *meters, "all settings"]
+    read = [INFERRED.format(" ".join(series.inferred))] if series.inferred else []
+    return [count.sentence, extent, names, *meters, *read, "all settings"]
 
 
 def _run(trainer: Trainer, source: PlainGradients | PrivateGradients) -> RunOutcome:

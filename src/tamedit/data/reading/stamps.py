@@ -144,7 +144,9 @@ def _day_month_layout(texts: pd.Series, notes: list[str]) -> int:
     parts = texts.str.extract(r"^(\d{1,2})[./-](\d{1,2})[./-]")
     first, second = pd.to_numeric(parts[0]), pd.to_numeric(parts[1])
     if first.max() > 12 or second.max() > 12:
-        return 1 if first.max() > 12 else 2
+        sure = 1 if first.max() > 12 else 2
+        notes.append(f"The dates in column {texts.name!r} have the {'day' if sure == 1 else 'month'} first.")
+        return sure
     steps = {}
     for choice in (1, 2):
         parsed = pd.to_datetime(texts, errors="coerce", dayfirst=choice == 1)
@@ -152,7 +154,7 @@ def _day_month_layout(texts: pd.Series, notes: list[str]) -> int:
             steps[choice] = _kinds_of_step(pd.DatetimeIndex(parsed))
     choice = 1 if steps.get(1, (0,)) < steps.get(2, (0,)) or match[2] == "." else 2
     word = "day first" if choice == 1 else "month first"
-    notes.append(f"Dates such as {texts.iloc[0]!r} were read {word}; write 2024-01-31 to be sure.")
+    notes.append(f"The dates in column {texts.name!r} were read {word}; write 2024-01-31 to be sure.")
     return choice
 
 

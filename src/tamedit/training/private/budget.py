@@ -20,7 +20,6 @@ from tamedit.privacy.ledger import Ledger, affordable_steps, together
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.settings import Privacy
 from tamedit.privacy.statistics import RELEASES, private_standardisation
-from tamedit.privacy.units import Contribution
 from tamedit.runs.config import RunConfig
 from tamedit.runs.layout import PrivateLayout
 from tamedit.training.distributed import World
@@ -135,20 +134,19 @@ def open_budget(
     privacy, training = config.privacy, config.training
     assert privacy is not None
     count = layout.count
-    besides = [*([Mechanism(1.0, privacy.statistics_noise, statistics)] if statistics else []), *count.mechanisms]
     if privacy.test_only:
         shared = None
-    own, everything = so_far(folder / FILE_NAME), so_far(shared)
-    others = Record([segment for segment in everything.segments if segment.run not in own.runs])
+    own, others = _ledgers(folder, shared)
+    counts, begun = own.charged(COUNTS), own.planned
+    besides = [*([Mechanism(1.0, privacy.statistics_noise, statistics)] if statistics else []), *counts]
     contribution = together(others, privacy.unit, layout.contribution())
     given = (count.examples, training.batch_size, training.steps, contribution, config.seed)
-    plan = _begun(privacy, own, *given)
+    plan = _begun(privacy, begun, *given)
     if plan is None:
-        if others.segments:
-            _refuse_spent(others, privacy, contribution, shared)
+        refuse_spent(folder, privacy, layout, shared)
         plan = privacy.plan(*given, [*besides, *others.mechanisms])
-    if privacy.epsilon is not None and privacy.noise_multiplier is not None and not own.segments:
-        first = [*count.mechanisms, *others.mechanisms, plan.mechanism]
+    if privacy.epsilon is not None and privacy.noise_multiplier is not None and not begun.segments:
+        first = [*counts, *others.mechanisms, plan.mechanism]
         if (
             epsilon(merged(first), plan.delta, contribution.k, contribution.neighbour, with_rdp=False).value
             > privacy.epsilon
@@ -158,8 +156,8 @@ def open_budget(
     if not world.first:
         yield Budget(plan, privacy, None, world)
         return
-    facts: dict[str, Any] = {"not_covered": list(not_covered), "public": list(public), "count": count.model_dump()}
-    facts["ledger"] = shared.name if shared else None
+    facts = unit_facts(layout, shared) | {"not_covered": list(not_covered), "public": list(public)}
+    facts |= {"count": count.model_dump(), "counted": layout.definitions["window"]}
     with Ledger.open(
         folder,
         plan,
@@ -170,9 +168,8 @@ def open_budget(
         shared=shared,
         limit=privacy.epsilon,
     ) as ledger:
-        paid = {what for segment in ledger.record.segments for _, what in segment.charges}
-        for mechanism in count.mechanisms if COUNTS not in paid else ():
-            ledger.charge(mechanism, COUNTS, mechanism.count)
+        if count.mechanisms and not ledger.record.charged(COUNTS):
+            raise ValueError("the count of examples was not charged in this ledger")
         yield Budget(plan, privacy, ledger, world)
 
 
@@ -185,14 +182,41 @@ def _begun(privacy: Privacy, own: Record, *given: Any) -> PrivacyPlan | None:
     return again if again == last else None
 
 
-def _refuse_spent(others: Record, privacy: Privacy, touched: Contribution, ledger: Path | None) -> None:
-    """The budget is that of the data set: one sentence if nothing of it is left."""
-    if privacy.epsilon is None:
+def _ledgers(folder: Path, shared: Path | None) -> tuple[Record, Record]:
+    """What this run has spent, and what the other runs on the data set have."""
+    own, everything = so_far(folder / FILE_NAME), so_far(shared)
+    return own, Record([segment for segment in everything.segments if segment.run not in own.runs])
+
+
+def unit_facts(layout: PrivateLayout, shared: Path | None) -> dict[str, Any]:
+    """What every segment of a run says: where runs on the data add up, what it means by each unit, which columns it reads."""
+    return {
+        "ledger": shared.name if shared else None,
+        "definitions": layout.definitions,
+        "targets": list(layout.windows.series.targets),
+    }
+
+
+def refuse_spent(
+    folder: Path, privacy: Privacy, layout: PrivateLayout, shared: Path | None, wanted: Mechanism | None = None
+) -> None:
+    """The budget is that of the data set: one sentence if nothing of it is left, or not enough for what is `wanted`."""
+    own, others = _ledgers(folder, shared)
+    others.check_definitions(privacy.unit, **({"": layout.definitions[privacy.unit]} if others.segments else {}))
+    touched = together(others, privacy.unit, layout.contribution())
+    work = merged([*others.mechanisms, *own.charged(COUNTS), *([] if wanted is None else [wanted])])
+    if privacy.epsilon is None or not (others.segments or own.segments):
         return
-    spent = epsilon(others.mechanisms, privacy.delta, touched.k, touched.neighbour, with_rdp=False).value
-    if spent > ENOUGH * privacy.epsilon:
+    spent = epsilon(work, privacy.delta, touched.k, touched.neighbour, with_rdp=False).value if work else 0.0
+    if spent <= ENOUGH * privacy.epsilon:
+        return
+    if not others.segments:
         raise UserError(
-            f"Of epsilon={privacy.epsilon:g} nothing is left: {counted(len(others.runs), 'private run')} on this data spent "
-            f"ε = {shown(spent)} per {privacy.unit} at δ = {privacy.delta:g} ({ledger} lists them); allow a larger `epsilon`, "
-            "which is that of all runs together, or name another `ledger`, and then nothing covers them together."
+            f"Attempts in {folder} that were refused have spent epsilon={privacy.epsilon:g} on counting the examples; state "
+            "their number with `examples`, or allow a larger `epsilon`."
         )
+    raise UserError(
+        f"Of epsilon={privacy.epsilon:g} nothing is left: {counted(len(others.runs), 'private run')} on this data spent "
+        f"ε = {shown(spent)} per {privacy.unit} at δ = {privacy.delta:g} ({shared} lists them); allow a larger `epsilon`, "
+        "which is that of all runs together, or name another `ledger`, and then nothing covers them together."
+    )
