@@ -104,10 +104,12 @@ class Trainer:
         world: World | None = None,
         record: StepRecord | None = None,
         watch: Callable[[int], None] | None = None,
+        timed: bool = True,
     ) -> None:
+        """`timed`: whether a checkpoint says how long training took. In a private run that hints at the number of examples."""
         self.network, self.config, self.folder = network, config, Path(folder)
         self.world, self.record, self.watch = world or World(), record, watch
-        self.speed = speed or Speed()
+        self.speed, self.timed = speed or Speed(), timed
         self.validate = validate
         self.progress = progress or (lambda step, steps, numbers: None)
         moving = trained(network)
@@ -133,6 +135,8 @@ class Trainer:
         self.step, self.seconds = state.step, state.seconds
         if self.world.first:
             self.metrics.rewind(self.step)
+            if not self.timed:
+                self.seconds = max((float(row.get("seconds", 0.0)) for row in self.metrics.read()), default=0.0)
 
     def save(self) -> None:
         """Write the checkpoint, completely or not at all."""
@@ -147,7 +151,8 @@ class Trainer:
         }
         tensors = {f"{group}/{name}": value for group, named in groups.items() for name, value in named.items()}
         tensors |= optimizer_tensors(self.optimizer, self.names)
-        save_state(self.folder / CHECKPOINT, State(self.step, self.seconds, self.best_loss, tensors))
+        seconds = self.seconds if self.timed else 0.0
+        save_state(self.folder / CHECKPOINT, State(self.step, seconds, self.best_loss, tensors))
 
     def weights(self) -> dict[str, Tensor]:
         """The weights that become the model."""

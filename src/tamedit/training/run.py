@@ -105,6 +105,7 @@ def train(
             metrics=folder / NOT_PRIVATE / "metrics.jsonl" if private else None,
             world=world,
             record=recorder,
+            timed=not private,
         )
         if resume and (folder / CHECKPOINT).exists():
             trainer.resume()
