@@ -167,6 +167,9 @@ def hole(unit: str, window: int | None, *, meters: int = 2, place: int = 0) -> C
 @example(case=hole("week", 28, place=1))
 @example(case=hole("week", 40, place=1))
 @example(case=hole("series", None, meters=4))
+@example(
+    case=Case("record", "blocks", "delete", None, 1, False, True, ((97, 1), (97, 30), (0, 1)), 0, (2, 0))
+)  # an offset
 @settings(
     max_examples=CASES, deadline=None, derandomize=CASES <= 120, suppress_health_check=list(HealthCheck), database=None
 )

@@ -51,12 +51,19 @@ def verify(
     public_key: Annotated[
         Path | None, typer.Option("--public-key", help="PEM file of the public key that must have signed it.")
     ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            "--ledger",
+            help="Ledger of the data set, which the curator keeps: also check what all runs on the data spent together.",
+        ),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Check a release: no byte was changed, and ε, derived again from the ledger, is what the cards say."""
     from tamedit.runs.verification import verify as check
 
-    found = check(release, public_key)
+    found = check(release, public_key, ledger)
     if as_json:
         said = {"verified": not found.problems, "problems": found.problems, "notes": found.notes}
         typer.echo(json.dumps({**said, "privacy": found.privacy}, indent=2, ensure_ascii=False))

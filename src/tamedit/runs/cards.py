@@ -203,6 +203,11 @@ def _checks(signed: bool) -> dict[str, str]:
         "No file was changed since the release": "tamedit verify FOLDER compares every digest",
         "ε follows from what was charged": "tamedit verify FOLDER derives it again from the ledger; any other accountant can, "
         "from the rates, the noise and the counts under composition",
+        "What all runs on this data spent together": "not from this folder; tamedit verify FOLDER also takes the ledger of the "
+        "data set, which the curator keeps, and derives it",
+        "What attacks reach": "not from this folder: this card does not know whether an audit was made. Ask the curator for one: "
+        "tamedit audit plants made-up homes in the same data, trains another model with the same settings, attacks it, and gives "
+        "a lower bound on ε. A low one shows what these attacks can do, not that ε is too large",
         "Who released it": signer if signed else "not from this folder: it is not signed",
         "The software does what it says": "its source and its tests are open",
     }

@@ -14,6 +14,7 @@ from tamedit.errors import UserError
 from tamedit.privacy.entries import FILE_NAME as LEDGER
 from tamedit.privacy.entries import Record, read
 from tamedit.runs import signature
+from tamedit.runs.all_runs import compared, not_derived
 from tamedit.runs.artifact import SPECIFICATION, WEIGHTS, ModelSpec
 from tamedit.runs.cards import MODEL_CARD, PRIVACY_CARD, TEMPLATES, privacy_card, rendered
 from tamedit.runs.release import (
@@ -40,8 +41,11 @@ class Verified:
     privacy: dict[str, Any] | None = None  # the statement, derived from the ledger
 
 
-def verify(folder: Path, public_key: Path | None = None) -> Verified:
-    """Check a release; with `public_key` (a PEM file), also who signed it."""
+def verify(folder: Path, public_key: Path | None = None, ledger: Path | None = None) -> Verified:
+    """Check a release; with `public_key` (a PEM file), also who signed it.
+
+    With `ledger`, that of the data set, which the curator keeps: also what all runs on the data spent together.
+    """
     folder = Path(folder)
     if not (folder / MANIFEST).is_file():
         raise UserError(f"{folder} is no release: {MANIFEST} is missing; name a folder made by `tamedit release`.")
@@ -65,6 +69,8 @@ def verify(folder: Path, public_key: Path | None = None) -> Verified:
         spec = ModelSpec.model_validate_json((folder / SPECIFICATION).read_bytes())
         record = read(folder / LEDGER) if spec.privacy.get("private") else None
         problems += _contents(folder, manifest, spec, record)
+        disagree, said = _all_runs(spec, record, ledger)
+        problems, notes = problems + disagree, [*notes, *said]
     except UserError as error:
         return Verified((*problems, str(error).rstrip(".")), tuple(notes))
     except (ValueError, TypeError, KeyError, OSError) as error:
@@ -72,6 +78,16 @@ def verify(folder: Path, public_key: Path | None = None) -> Verified:
             (*problems, f"{SPECIFICATION} or {PRIVACY_CARD} cannot be read ({type(error).__name__})"), tuple(notes)
         )
     return Verified(tuple(problems), tuple(notes), spec.privacy if not problems else None)
+
+
+def _all_runs(spec: ModelSpec, record: Record | None, ledger: Path | None) -> tuple[list[str], list[str]]:
+    """What disagrees with the data set's ledger, and a note: what all runs spent together, or why that was not checked."""
+    if record is None:
+        return [], []
+    if ledger is None:
+        return [], [not_derived(spec, record)]
+    disagree, derived = compared(spec, record, Path(ledger))
+    return disagree, [derived] if derived else []
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def test_single_offset_is_kept_and_mixed_offsets_become_utc() -> None:
     mixed = series_at(stamps)
     assert str(mixed.times.tz) == "UTC"
     assert list(mixed.times.hour) == [0, 1, 2]
-    assert any("different offsets" in note for note in mixed.notes)
+    assert any("different offsets" in note for note in mixed.findings)
     local = series_at(stamps, timezone="Europe/London")
     assert list(local.times.hour) == [0, 2, 3]
     with pytest.raises(UserError, match=r"Some stamps of the DataFrame have an offset .* and some do not"):

@@ -115,7 +115,7 @@ def _ordered(table: Table, roles: Roles, timezone: str | None) -> grid.Readings:
             raise UserError(f"Row {row} of {where} has no meter in column {roles.id!r}; name it or delete the row.")
         codes, names = pd.factorize(frame[roles.id])
         meters = tuple(str(name) for name in names)
-    times = stamps.parse(frame[roles.time], where, table.notes)
+    times = stamps.parse(frame[roles.time], where, table.notes, table.findings)
     times = stamps.to_zone(times, codes, timezone, table)
     if len(times) == 1:
         raise UserError(f"{where} has only one row; at least two readings at different times are needed.")

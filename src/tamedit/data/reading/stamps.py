@@ -33,8 +33,11 @@ def looks_like_time(column: pd.Series, share: float = 0.9) -> bool:
     return bool(parsed.notna().sum() >= share * count)
 
 
-def parse(column: pd.Series, where: str, notes: list[str]) -> pd.DatetimeIndex:
-    """Stamps of a column whose index holds row numbers; no time zone is invented."""
+def parse(column: pd.Series, where: str, notes: list[str], findings: list[str] | None = None) -> pd.DatetimeIndex:
+    """Stamps of a column whose index holds row numbers; no time zone is invented.
+
+    What was assumed goes to `notes`, what depends on single rows to `findings` (by default to the notes, too).
+    """
     name = column.name
     missing = column.isna().to_numpy()
     if missing.any():
@@ -47,7 +50,7 @@ def parse(column: pd.Series, where: str, notes: list[str]) -> pd.DatetimeIndex:
     elif pd.api.types.is_numeric_dtype(column.dtype):
         times = _from_numbers(column, where, notes)
     else:
-        times = _from_text(column.astype(str).str.strip(), where, notes)
+        times = _from_text(column.astype(str).str.strip(), where, notes, notes if findings is None else findings)
     return times.as_unit("us")
 
 
@@ -99,7 +102,7 @@ def _compact(column: pd.Series, where: str, notes: list[str]) -> pd.DatetimeInde
     return None
 
 
-def _from_text(texts: pd.Series, where: str, notes: list[str]) -> pd.DatetimeIndex:
+def _from_text(texts: pd.Series, where: str, notes: list[str], findings: list[str]) -> pd.DatetimeIndex:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         layout = _day_month_layout(texts, notes)
@@ -107,13 +110,13 @@ def _from_text(texts: pd.Series, where: str, notes: list[str]) -> pd.DatetimeInd
         try:
             times = pd.to_datetime(texts, dayfirst=dayfirst)
         except (ValueError, pd.errors.OutOfBoundsDatetime):
-            times = _mixed(texts, dayfirst, where, notes)
+            times = _mixed(texts, dayfirst, where, findings)
     if not pd.api.types.is_datetime64_any_dtype(times.dtype):
-        times = _mixed(texts, dayfirst, where, notes)
+        times = _mixed(texts, dayfirst, where, findings)
     return pd.DatetimeIndex(times)
 
 
-def _mixed(texts: pd.Series, dayfirst: bool, where: str, notes: list[str]) -> pd.Series:
+def _mixed(texts: pd.Series, dayfirst: bool, where: str, findings: list[str]) -> pd.Series:
     """Several formats or several offsets in one column; the error names the first value that is not a time."""
     coerced = pd.to_datetime(texts, errors="coerce", utc=True, format="mixed", dayfirst=dayfirst)
     wrong = coerced.isna().to_numpy()
@@ -125,7 +128,7 @@ def _mixed(texts: pd.Series, dayfirst: bool, where: str, notes: list[str]) -> pd
         )
     with_offset = texts.str.contains(r"\d(?:Z|z|\s?UTC|[+-]\d{2}:?\d{2})$", regex=True).to_numpy()
     if with_offset.all():
-        notes.append("The stamps have different offsets from UTC; they were converted to UTC.")
+        findings.append("The stamps have different offsets from UTC; they were converted to UTC.")
         return coerced
     if with_offset.any():
         first = int(np.argmax(with_offset != with_offset[0]))
