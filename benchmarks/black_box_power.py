@@ -2,7 +2,7 @@
 
     python benchmarks/black_box_power.py
 
-One simulated home and a few planted ones; both runs state the same small ε. The sabotaged run clips and averages like the other
+Two simulated homes and three planted ones; both runs state the same small ε. The sabotaged run clips and averages like the other
 but adds no noise, so its true ε is infinite. A lower bound of 0 says something only if the sabotaged run is caught.
 """
 
@@ -26,6 +26,7 @@ from tamedit.training.requested import prepare
 
 STUDY, DAYS = "2023-01-01/2023-02-01", 31
 STATED = 0.5  # ε
+EXAMPLES = 60  # about as many as there are; a noisy count at so small an ε would say less
 
 
 def audited(folder: Path, *, homes: int, steps: int, size: str, learning_rate: float, noise: bool) -> Finding:
@@ -37,6 +38,7 @@ def audited(folder: Path, *, homes: int, steps: int, size: str, learning_rate: f
         size=size,
         batch_size=24,
         epsilon=STATED,
+        examples=EXAMPLES,
         unit="day",
         window=24,
         bounds="off",
@@ -44,7 +46,7 @@ def audited(folder: Path, *, homes: int, steps: int, size: str, learning_rate: f
         typical_scale=0.35,
         study=STUDY,
     )
-    made = prepare(planted.plant(simulate(meters=1, hours=24 * DAYS, seed=0), homes, seed=0), asked)
+    made = prepare(planted.plant(simulate(meters=2, hours=24 * DAYS, seed=0), homes, seed=0), asked)
     made, canaries = planted.hidden(made, homes)
     training = made.config.training.model_copy(update={"learning_rate": learning_rate})
     made = replace(made, config=made.config.model_copy(update={"training": training}))
@@ -55,8 +57,8 @@ def audited(folder: Path, *, homes: int, steps: int, size: str, learning_rate: f
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--homes", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--homes", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--size", default="mini")
     parser.add_argument("--learning-rate", type=float, default=4e-3)
     chosen = vars(parser.parse_args())
