@@ -205,8 +205,8 @@ def _budget(
     clocks = [CLOCK_CHANGES] if clock_changes(layout.windows.series) else []
     not_covered = [LOGGED, *([warning.rstrip(".")] if warning else []), *before, *clocks]
     statistics = RELEASES * (estimated + (config.private_bounds is not None))
-    said = {"not_covered": not_covered, "public": _public(layout, facts), "shared": facts.shared_ledger}
-    return open_budget(layout, config, folder, world=world, **said, statistics=statistics)
+    said, shared = {"not_covered": not_covered, "public": _public(layout, facts)}, facts.shared_ledger
+    return open_budget(layout, config, folder, world=world, **said, statistics=statistics, shared=shared)
 
 
 def _public(layout: PrivateLayout, facts: DataFacts) -> list[str]:
