@@ -343,7 +343,7 @@ def test_statistics_are_released_with_secure_noise_whatever_training_takes(
         train(split_by_time(fleet), config, tmp_path / str(secure), facts=facts, speed=SPEED)
         assert asked == [2, 1]
         asked.clear()
-        (plan,) = (segment.plan for segment in read_ledger(tmp_path / str(secure)).segments)
+        (plan,) = (segment.plan for segment in read_ledger(tmp_path / str(secure)).planned.segments)
         assert plan.secure is secure
         said = json.loads((tmp_path / str(secure) / "model.json").read_text())["privacy"]["statement"]
         assert ("Noise: the operating system's cryptographic stream." in said) is secure
