@@ -42,7 +42,8 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     }
     assert all(path.is_file() for path in wrote)
     assert {path.name for path in out.iterdir()} == demo_steps.FILES
-    assert "forecast: the total of the stretch" in said
+    assert "what is asked" in said
+    assert "surely better at" in said
     assert "-differentially private" in said
     assert "Protected unit: one week of one meter" in said
     assert said.splitlines()[-1].endswith("--init homes")

@@ -20,7 +20,9 @@ from tamedit.windows.masks import MaskConfig
 @pytest.fixture
 def network() -> DiffusionTransformer:
     torch.manual_seed(0)
-    made = DiffusionTransformer(NetworkConfig(target_channels=1, length=24, depth=2, width=16, heads=2))
+    made = DiffusionTransformer(
+        NetworkConfig(target_channels=1, anchor_features=4, length=24, depth=2, width=16, heads=2)
+    )
     for name, parameter in made.named_parameters():
         if "adaln" in name:
             torch.nn.init.normal_(parameter, std=0.1)

@@ -26,6 +26,7 @@ LINES: dict[Unit, dict[str, Any]] = {
     "series": {"color": ORANGE, "ls": (0, (5, 1.5)), "marker": "s", "shift": 0.06},
 }
 ENDS = ("untuned", "∞")
+END_MARK = {"color": INK, "marker": "D"}  # no unit is protected there: both lines share these
 PLACES = {name: place for place, name in enumerate((ENDS[0], *(f"{e:g}" for e in sorted(EPSILONS)), ENDS[1]))}
 HEIGHT = 3.1
 
@@ -39,7 +40,7 @@ def draw_curve(runs: Runs, folder: Path) -> list[Path]:
         for axis, (task, title) in zip(axes, PANELS.items(), strict=True):
             _panel(axis, runs, task, title)
         axes[0].set_ylabel("CRPS / free distribution's CRPS\n(lower is better)")
-        _name_lines(axes[0], runs)
+        axes[0].legend(loc="best", fontsize=8, labelcolor="linecolor", handlelength=2.2)
         made.supxlabel("ε (none: untuned; ∞: no privacy)", fontsize=9)
     return paths
 
@@ -51,24 +52,31 @@ def has_curve(runs: Runs) -> bool:
 
 def _panel(axis: Any, runs: Runs, task: str, title: str) -> None:
     axis.axhline(1.0, color=INK, lw=1.0, ls=(0, (1, 1)))
-    axis.annotate(
-        "free distribution", (len(PLACES) - 0.6, 1.0), (0, 3), textcoords="offset points", fontsize=7, ha="right"
-    )
+    last = len(PLACES) - 0.6
+    axis.annotate("free distribution", (last, 1.0), (0, 3), textcoords="offset points", fontsize=7, ha="right")
     for unit, style in LINES.items():
         points = _points(runs, unit, task)
-        look = {key: value for key, value in style.items() if key != "shift"}
-        places = [PLACES[name] + style["shift"] for name in points]
-        axis.plot(places, [point.mean for point in points.values()], lw=1.3, **look | {"marker": ""})
-        for place, point in zip(places, points.values(), strict=True):
-            axis.errorbar(
-                *([place], [point.mean], None if point.half is None else [point.half]),
-                **{"color": look["color"], "marker": look["marker"], "ms": 4, "capsize": 2.5, "lw": 1.0, "ls": "none"},
-                mfc="white" if point.half is None else look["color"],
-            )
+        if not points.keys() - set(ENDS):
+            continue
+        places = [PLACES[name] + (0 if name in ENDS else style["shift"]) for name in points]
+        means = [point.mean for point in points.values()]
+        axis.plot(places, means, lw=1.3, color=style["color"], ls=style["ls"], label=f"ε {OWNED[unit]}")
+        for name, place in zip(points, places, strict=True):
+            look = END_MARK if name in ENDS else {key: style[key] for key in ("color", "marker")}
+            _mark(axis, place, points[name], look)
     axis.set_xticks(list(PLACES.values()), list(PLACES))
     axis.set_xlim(-0.5, len(PLACES) - 0.5)
     axis.margins(y=0.15)
     axis.set_title(title)
+
+
+def _mark(axis: Any, place: float, point: OverSeeds, look: dict[str, str]) -> None:
+    """One run: filled with its interval, or hollow without one."""
+    axis.errorbar(
+        *([place], [point.mean], None if point.half is None else [point.half]),
+        **look | {"ms": 4, "capsize": 2.5, "lw": 1.0, "ls": "none", "zorder": 3},
+        mfc="white" if point.half is None else look["color"],
+    )
 
 
 def _points(runs: Runs, unit: Unit, task: str) -> dict[str, OverSeeds]:
@@ -78,13 +86,3 @@ def _points(runs: Runs, unit: Unit, task: str) -> dict[str, OverSeeds]:
     cells[ENDS[1]] = nonprivate("aware")
     found = {name: list(multiple(runs, cell, task, BAR).values()) for name, cell in cells.items()}
     return {name: over_seeds(values) for name, values in found.items() if values}
-
-
-def _name_lines(axis: Any, runs: Runs) -> None:
-    """Each line's name in its colour, within the first panel."""
-    there = [unit for unit in LINES if any(runs.of(private("aware", epsilon, unit)) for epsilon in EPSILONS)]
-    for row, unit in enumerate(there):
-        axis.text(
-            *(0.03, 0.03 + 0.075 * (len(there) - 1 - row), f"{'●' if unit == 'week' else '■'} ε {OWNED[unit]}"),
-            **{"transform": axis.transAxes, "color": LINES[unit]["color"], "fontsize": 8, "va": "bottom"},
-        )

@@ -131,7 +131,7 @@ def _judged(said: str, found: HomeGain | None, is_met: bool) -> Target:
 
 
 def _counted(said: str, better: Sequence[str], is_met: bool, unfinished: str) -> Target:
-    numbers = f"{len(better)}: {', '.join(better)}" if better else "none"
+    numbers = f"{len(better)}: {'; '.join(better)}" if better else "none"
     return Target(said, "–" if unfinished else numbers, unfinished or (MET if is_met else MISSED))
 
 
