@@ -115,11 +115,16 @@ def cost(size: str, batch: int, channels: int, turns: int) -> None:
     from tamedit.diffusion.process import Process
     from tamedit.model.dit import DiffusionTransformer
     from tamedit.model.zoo import SIZES, NetworkConfig
-    from tamedit.windows.examples import ExampleConfig, build_batch
+    from tamedit.windows.examples import ANCHOR_FEATURES, ExampleConfig, build_batch
     from tamedit.windows.free_distribution import free_distribution
     from tamedit.windows.masks import MaskConfig
 
-    shape = {"target_channels": channels, "covariate_channels": 6, "length": 168}
+    shape = {
+        "target_channels": channels,
+        "covariate_channels": 6,
+        "anchor_features": ANCHOR_FEATURES["free"],
+        "length": 168,
+    }
     network, process = DiffusionTransformer(NetworkConfig.model_validate(shape | SIZES[size])), Process()
     optimizer = torch.optim.AdamW(network.parameters(), foreach=True)
     numbers = np.arange(batch, dtype=np.int64)

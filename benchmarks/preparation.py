@@ -21,7 +21,7 @@ from tamedit.model.zoo import SIZES, NetworkConfig
 from tamedit.streams import example_keys
 from tamedit.training.source import PlainGradients
 from tamedit.windows.cut import cut
-from tamedit.windows.examples import ExampleConfig, Examples
+from tamedit.windows.examples import ANCHOR_FEATURES, ExampleConfig, Examples
 from tamedit.windows.masks import MaskConfig
 
 parser = argparse.ArgumentParser()
@@ -32,7 +32,7 @@ arguments = parser.parse_args()
 
 series = network_covariates(simulate(), calendar=True)
 examples = Examples(cut(series, 168, 24), MaskConfig(), fit_scaling("instance", series), ExampleConfig(), seed=0)
-shape = {"target_channels": 1, "covariate_channels": 6, "length": 168}
+shape = {"target_channels": 1, "covariate_channels": 6, "anchor_features": ANCHOR_FEATURES["free"], "length": 168}
 config = NetworkConfig.model_validate(shape | SIZES[arguments.size])
 network, process = DiffusionTransformer(config), Process()
 gradients = PlainGradients(network, examples, process, arguments.batch)
