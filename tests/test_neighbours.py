@@ -170,6 +170,9 @@ def hole(unit: str, window: int | None, *, meters: int = 2, place: int = 0) -> C
 @example(
     case=Case("record", "blocks", "delete", None, 1, False, True, ((97, 1), (97, 30), (0, 1)), 0, (2, 0))
 )  # an offset
+@example(
+    case=Case("record", "blocks", "delete", 8, 1, True, False, ((28, 252), (0, 1)), 0, (0, 0))
+)  # a gradient so small that rounding looked like mixing
 @settings(
     max_examples=CASES, deadline=None, derandomize=CASES <= 120, suppress_health_check=list(HealthCheck), database=None
 )

@@ -21,6 +21,7 @@ from tamedit.runs.folder import DataFacts
 from tamedit.runs.layout import PrivateLayout, private_layout
 from tamedit.runs.recipe import make_config
 from tamedit.training.distributed import World
+from tamedit.training.private import counted as counting_run
 from tamedit.training.private.counted import counted
 from tamedit.training.run import train
 
@@ -43,7 +44,8 @@ def config_of(privacy: Privacy) -> RunConfig:
 
 
 def drawn(layout: PrivateLayout, privacy: Privacy, folder: Path, shared: Path | None = None) -> Count:
-    return counted(layout, config_of(privacy), folder, world=World(), shared=shared, resume=False).count
+    facts = DataFacts(ledger=str(shared) if shared else None)
+    return counted(layout, config_of(privacy), facts, folder, world=World(), resume=False).count
 
 
 def paid(place: Path) -> int:
@@ -116,8 +118,9 @@ def test_attempts_that_count_again_and_again_end_with_the_budget(fleet: Series, 
     assert not (tmp_path / "c").exists()
 
 
-def test_a_refused_run_has_paid_for_its_count(fleet: Series, tmp_path: Path) -> None:
+def test_a_refused_run_has_paid_for_its_count(fleet: Series, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused after the draw: the charge stays in both ledgers, nothing else does, and the folder can be used again."""
+    monkeypatch.setattr(counting_run, "refuse_uncounted", lambda *_: None)  # as if the most examples could be paid for
     _, split = load_split(fleet, private=True)
     out, shared = tmp_path / "run", tmp_path / "data.jsonl"
     facts = FACTS.model_copy(update={"ledger": str(shared)})

@@ -8,6 +8,7 @@ import pytest
 from made_results import result
 from tamedit_paper.claims.page import FOLDER, NOTES, PAGE, latex_text, load_runs, page_text, write_document
 from tamedit_paper.claims.page_text import settings_text
+from tamedit_paper.curve.page import PAGE as CURVE_PAGE
 from tamedit_paper.grid.measures import Runs
 from tamedit_paper.grid.recipes import EFFORT
 from tamedit_paper.grid.results import save
@@ -29,14 +30,14 @@ def test_the_page_has_every_table_figure_and_contradiction(whole: Runs) -> None:
     for note in CONTRADICTIONS:
         assert note.text in text
     assert "## What was found\n\nBecause.\n" in text
-    assert "49 of 49 cells have been run, 147 runs in all, at most 3 of a cell" in text
+    assert "34 of 34 cells have been run, 102 runs in all, at most 3 of a cell" in text
     assert "not yet run" not in text.partition("## Tables")[0].partition("| claim")[2]
     assert page_text(whole, "laptop", "Because.") == text
 
 
 def test_the_page_without_any_result() -> None:
     text = page_text(Runs({}), "laptop", "")
-    assert "0 of 49 cells have been run" in text
+    assert "0 of 34 cells have been run" in text
     assert "## What was found" not in text
     assert text.count("\nnot yet run\n") == len(FIGURES)
     assert re.search(r"Of \d+ claims: \d+ not yet run\.", text)
@@ -55,6 +56,7 @@ def test_files_are_written_and_linked(tmp_path: Path) -> None:
     out = tmp_path / "docs"
     out.mkdir()
     (out / NOTES).write_text("By hand.\n", encoding="utf-8")
+    (out / CURVE_PAGE).write_text("Made by `tamedit reproduce curve`.\n", encoding="utf-8")
     paths = write_document(tmp_path / "results", "laptop", out)
     assert all(path.exists() for path in paths)
     text = (out / PAGE).read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ from support import Run, untouched
 from tamedit.runs.artifact import load_model
 from tamedit.runs.provenance import Reference
 from tamedit.runs.recipe import REFERENCE
+from tamedit.windows.examples import FEATURE_LIMIT
 from tamedit_paper.theory.propagation import InputBounds
 from tamedit_paper.theory.sensitivity import analyse
 
@@ -47,8 +48,8 @@ def asked(run: Run, *arguments: object) -> dict[str, Any]:
 def test_the_numbers_are_those_of_the_theory(run: Run, aware: Path) -> None:
     found = asked(run, aware)
     network, _ = load_model(aware)
-    both, values = np.hypot(5, 5), np.sqrt(23)  # the clamp and ε; windows of 24 in their own units
-    inputs = InputBounds(noised=both, wanted=both, values=values, anchor=values, covariates=1.0)
+    both, values = np.hypot(5, 5), np.arcsinh(np.sqrt(23))  # the clamp and ε; windows of 24 in their own units
+    inputs = InputBounds(noised=both, wanted=both, values=values, anchor=FEATURE_LIMIT, covariates=1.0)
     theory = analyse(network, inputs, 1.0, REFERENCE["free"])
     assert found["S_aware"] == pytest.approx(theory.sensitivity, rel=1e-12)
     assert found["quadrature"] == pytest.approx(theory.quadrature, rel=1e-12)

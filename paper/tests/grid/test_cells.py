@@ -87,6 +87,6 @@ def test_the_papers_cells_are_scored_at_its_two_tasks_and_panels_at_all() -> Non
     """Stored results of the paper's tables have two tasks and stay comparable."""
     asked = {
         name: effort_of(Cell.parse(name), "laptop").tasks
-        for name in ("etth1/non-dp", "ideal/vanilla/epsilon=8/unit=week/seasonal/public")
+        for name in ("etth1/non-dp", "ideal/vanilla/epsilon=8/unit=week/free/public=homes")
     }
     assert list(asked.values()) == [("imputation", "forecast"), tuple(TASKS)]

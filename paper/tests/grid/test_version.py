@@ -17,8 +17,8 @@ RESULTS = Path(__file__).parents[2] / "results"
 KNOWN = {
     1: {
         "simulated/aware/sigma=0.1/medium/tanh": (0.930546, 4.56502, 0.943464, 0.293068, 494.497),
-        "simulated/non-dp/free": (0.678898, 5.23852, 0.471299, 0.293068, None),
-        "fleet/aware/epsilon=8/unit=week/medium/tanh/free/public": (0.980879, 5.00883, 0.472514, 0.258087, 8.00351),
+        "simulated/non-dp/free": (0.932415, 3.60680, 0.518383, 0.293068, None),
+        "fleet/aware/epsilon=8/unit=week/medium/tanh/free/public": (1.05666, 3.00808, 0.432352, 0.258090, 8.00351),
     }
 }
 

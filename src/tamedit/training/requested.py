@@ -27,7 +27,6 @@ from tamedit.training.loop import Progress
 from tamedit.training.private.counted import counted
 from tamedit.training.public import PLACE, simulated_start
 from tamedit.training.run import RunOutcome, train
-from tamedit.training.scales import make_scaling
 
 Say = Callable[[str], None]  # hears what a user should know on the way, one sentence at a time
 # The choices that `make_config` takes as they are.
@@ -106,8 +105,7 @@ def prepare(
         warning = large_delta(request.privacy.delta, request.privacy.examples or layout.count.examples)
         if say and warning:  # by the most there can be: nothing is charged for yet
             say(f"warning: {warning}")
-        make_scaling(config, facts, split.train)  # what can be refused is refused before the count is charged
-        layout = counted(layout, config, request.out, world=world, shared=ledger, resume=request.resume)
+        layout = counted(layout, config, facts, request.out, world=world, resume=request.resume)
     if layout is not None and request.planned:
         chosen = {"steps": request.steps, "batch_size": request.batch_size, "size": request.size}
         config = recommended(config, layout, request.minutes, **chosen)

@@ -22,7 +22,6 @@ from tamedit.model.tuning import folded, prepare, trained
 from tamedit.privacy.ledger import Ledger
 from tamedit.privacy.plain_words import in_words
 from tamedit.privacy.statement import Statement, side_by_side
-from tamedit.privacy.statistics import RELEASES
 from tamedit.runs.agreement import check_steps
 from tamedit.runs.artifact import ModelSpec, save_model
 from tamedit.runs.config import RunConfig, Speed
@@ -38,7 +37,7 @@ from tamedit.training.private.budget import Budget, open_budget, stream_seed
 from tamedit.training.private.counted import counted
 from tamedit.training.private.gradients import LOGGED, PrivateGradients, opened
 from tamedit.training.private.released_bounds import private_network, refuse_noise
-from tamedit.training.private.released_scale import private_scaling, wants_private_units
+from tamedit.training.private.released_scale import private_scaling, statistics_of, wants_private_units
 from tamedit.training.recorder import Recorder
 from tamedit.training.scales import make_scaling
 from tamedit.training.source import PlainGradients, validation_loss
@@ -84,7 +83,7 @@ def train(
     scaling = make_scaling(config, facts, split.train)
     if layout is not None:
         layout.check(split.train, config)
-        layout = counted(layout, config, folder, world=world, shared=facts.shared_ledger, resume=resume)
+        layout = counted(layout, config, facts, folder, world=world, resume=resume)
     windows = _windows(split.train, "training", config) if layout is None else layout.examples(config)
     refuse_noise(config, len(windows) if layout is None else layout.count.examples)
     validate = None if private else _validation(split, config, scaling)
@@ -133,8 +132,9 @@ def train(
         made = _run(trainer, noisy or PlainGradients(network, examples, *plain))
         if made.finished and world.first:
             ledger = budget.ledger if budget else None
+            page = _page(ledger)
             spec = describe(config, facts, split.train, scaling, ledger)
-            made.privacy = _finish(folder, spec, folded(trainer.weights()), ledger)
+            made.privacy = _finish(folder, spec, folded(trainer.weights()), page)
     world.wait()
     return made
 
@@ -204,7 +204,7 @@ def _budget(
         before.append(OWES_TO[config.source])
     clocks = [CLOCK_CHANGES] if clock_changes(layout.windows.series) else []
     not_covered = [LOGGED, *([warning.rstrip(".")] if warning else []), *before, *clocks]
-    statistics = RELEASES * (estimated + (config.private_bounds is not None))
+    statistics = statistics_of(config, facts)
     said, shared = {"not_covered": not_covered, "public": _public(layout, facts)}, facts.shared_ledger
     return open_budget(layout, config, folder, world=world, **said, statistics=statistics, shared=shared)
 
@@ -245,11 +245,18 @@ def _full(trainer: Trainer, error: SafetensorError) -> Resumable:
     return Resumable(f"Cannot write {place} ({error}); free some space, then continue with resume=True.")
 
 
-def _finish(folder: Path, spec: ModelSpec, weights: dict[str, torch.Tensor], ledger: Ledger | None) -> dict[str, Any]:
-    """Write the model and, of a private run, its page; the statement."""
-    if ledger is not None:
-        units, unit = side_by_side(ledger.record, everything=ledger.everything), ledger.record.segments[-1].plan.unit
-        write_text(folder / PRIVACY, privacy_page(units, unit, in_words(units[unit])))
+def _page(ledger: Ledger | None) -> str | None:
+    """The page of a private run: its guarantee for every unit, in numbers and in words."""
+    if ledger is None:
+        return None
+    units, unit = side_by_side(ledger.record, everything=ledger.everything), ledger.record.segments[-1].plan.unit
+    return privacy_page(units, unit, in_words(units[unit]))
+
+
+def _finish(folder: Path, spec: ModelSpec, weights: dict[str, torch.Tensor], page: str | None) -> dict[str, Any]:
+    """Write the page of a private run, then the model; the statement."""
+    if page is not None:
+        write_text(folder / PRIVACY, page)
     save_model(folder, spec, weights)
     return spec.privacy
 

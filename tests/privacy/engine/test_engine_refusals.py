@@ -272,3 +272,33 @@ def test_losses_and_rows_of_wrong_shape():
         engine(lambda module, batch: loss(module, batch).mean(), X, units=4)
     with pytest.raises(UserError, match="6 rows"):
         engine(loss, X, units=3, draws=2)
+
+
+class Cancelling(nn.Module):
+    """The output of the first example is zero but for rounding, and so is its gradient: no two batches round it alike."""
+
+    def __init__(self, x: Tensor) -> None:
+        super().__init__()
+        self.body = nn.Linear(x.shape[1], 1, bias=False)
+        first, weight = x[0].double(), self.body.weight.data[0].double()
+        self.body.weight.data[0] = (weight - first * (weight @ first) / (first @ first)).float()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.body(x)
+
+
+class CancellingAndMixing(Cancelling):
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.body(x)
+        return h - 1e-6 * h.detach().mean(0)
+
+
+def test_rounding_of_a_tiny_gradient_is_not_mixing() -> None:
+    x = torch.randn(8, 400, generator=torch.Generator().manual_seed(1))
+    module = Cancelling(x)
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    norms = Engine(module, clip=1.0)(loss, x, units=8).norms
+    assert norms[0] < 1e-4 < norms[1:].min()
+    assert all(torch.equal(before[name], value) for name, value in module.state_dict().items())
+    with pytest.raises(UserError, match="mixes examples"):
+        Engine(CancellingAndMixing(x), clip=1.0)(loss, x, units=8)

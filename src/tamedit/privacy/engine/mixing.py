@@ -6,6 +6,9 @@ Tested before a layer's first gradient is used, and again while some layer's own
     alone    the gradient of a unit is the same when its rows are alone in the batch. A statistic of the batch without a gradient
              of its own (detached) is found here: it changes other units' gradients, which no clipping notices
 
+A tiny gradient can be a sum of large terms that cancel, and then two batches round it differently by more than TOLERANCE. Such a
+unit is compared again in double precision: rounding goes away there, mixing stays.
+
 A few units are tested, those whose gradient alone is finite; beside a unit that is NaN it must be what it was. If no unit is
 finite, the next micro-batch is tested. Nothing of this changes what the engine computes: random numbers and memory are
 put back.
@@ -14,11 +17,11 @@ put back.
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tamedit.errors import UserError
 from tamedit.privacy.engine.layers import Site, Tape
@@ -38,6 +41,7 @@ Gradient = dict[str, Tensor]  # of one unit, flat, by parameter
 class Passes(Protocol):
     """What computes the pieces of a micro-batch, layer by layer."""
 
+    module: nn.Module
     tape: Tape
     sites: list[Site]
 
@@ -62,10 +66,17 @@ def refuse_mixing(
 ) -> None:
     """Raise one sentence if the units of this micro-batch do not have gradients of their own."""
 
-    def alone(unit: int) -> tuple[Tensor, Gradient]:
+    def alone(unit: int, tensors: list[Tensor] = tensors) -> tuple[Tensor, Gradient]:
         rows = [tensor[unit * draws : (unit + 1) * draws] for tensor in tensors]
         losses, pieces = backend.once(loss_function, rows, rebuild, 1, draws)
         return losses, {name: piece.of(0).detach() for name, piece in pieces.items()}
+
+    def in_double(unit: int) -> tuple[Gradient, Gradient]:
+        wide = [tensor.double() if tensor.is_floating_point() else tensor for tensor in tensors]
+        with _double(backend.module):
+            first = alone(unit, wide)[1]
+            pieces = backend.once(loss_function, wide, rebuild, units, draws)[1]
+        return first, {name: piece.of(unit).detach() for name, piece in pieces.items()}
 
     before = [site.verified for site in backend.sites]
     with _aside(backend, {tensor.device for tensor in tensors}):
@@ -83,8 +94,11 @@ def refuse_mixing(
                 break
         _, pieces = backend.once(loss_function, tensors, rebuild, units, draws, probed=list(expected))
         for unit, gradient in expected.items():
-            if gradient:
-                _compare(gradient, {name: piece.of(unit).detach() for name, piece in pieces.items()})
+            both = gradient, {name: piece.of(unit).detach() for name, piece in pieces.items()}
+            if gradient and not _apart(*both) <= TOLERANCE:  # NaN, too
+                with suppress(RuntimeError, TypeError):  # a module or a device that has no double
+                    both = in_double(unit)
+                _compare(*both)
     if not expected:  # nothing finite was there to compare: the next micro-batch is tested
         for site, verified in zip(backend.sites, before, strict=True):
             site.verified = verified
@@ -108,13 +122,31 @@ def _norm(gradient: Gradient) -> float:
     return math.sqrt(sum(float(widened(part).square().sum()) for part in gradient.values()))
 
 
-def _compare(alone: Gradient, together: Gradient) -> None:
+def _apart(alone: Gradient, together: Gradient) -> float:
+    """The norm of the difference, as a share of the larger norm."""
     none = {name: torch.zeros_like(part) for name, part in {**alone, **together}.items()}
     apart = {name: alone.get(name, zero) - together.get(name, zero) for name, zero in none.items()}
-    share = _norm(apart) / (max(_norm(alone), _norm(together)) or 1.0)
-    if not share <= TOLERANCE:  # NaN, too
+    return _norm(apart) / (max(_norm(alone), _norm(together)) or 1.0)
+
+
+def _compare(alone: Gradient, together: Gradient) -> None:
+    share = _apart(alone, together)
+    if not share <= TOLERANCE:
         raise UserError(
             f"the gradient of a unit has the norm {_norm(alone):.4g} alone and {_norm(together):.4g} in a batch, and differs by "
             f"{share:.1e} of it: the module or the loss mixes examples; do not use statistics over the batch, do not divide by a "
             "count over it, and let only the caller of the engine turn on autocast."
         )
+
+
+@contextmanager
+def _double(module: nn.Module) -> Iterator[None]:
+    """The module's parameters and buffers in double precision, then as they were to the bit."""
+    kept = [(one, one.data) for one in (*module.parameters(), *module.buffers()) if one.is_floating_point()]
+    try:
+        for one, data in kept:
+            one.data = data.double()
+        yield
+    finally:
+        for one, data in kept:
+            one.data = data

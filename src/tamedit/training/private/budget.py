@@ -145,13 +145,8 @@ def open_budget(
     if plan is None:
         refuse_spent(folder, privacy, layout, shared)
         plan = privacy.plan(*given, [*besides, *others.mechanisms])
-    if privacy.epsilon is not None and privacy.noise_multiplier is not None and not begun.segments:
-        first = [*counts, *others.mechanisms, plan.mechanism]
-        if (
-            epsilon(merged(first), plan.delta, contribution.k, contribution.neighbour, with_rdp=False).value
-            > privacy.epsilon
-        ):
-            raise UserError(NO_STEP.format(privacy.epsilon))
+    if not begun.segments:
+        _refuse_no_step(plan, privacy, [*counts, *others.mechanisms])
     world.wait()  # all processes have read the ledgers before the first one writes
     if not world.first:
         yield Budget(plan, privacy, None, world)
@@ -197,6 +192,29 @@ def unit_facts(layout: PrivateLayout, shared: Path | None) -> dict[str, Any]:
     }
 
 
+def refuse_uncounted(
+    layout: PrivateLayout, config: RunConfig, folder: Path, shared: Path | None, count: Mechanism, statistics: int
+) -> None:
+    """Before the `count` is charged: a run that the budget could not pay with the most examples there can be is refused now."""
+    privacy, training, (own, others) = config.privacy, config.training, _ledgers(folder, shared)
+    assert privacy is not None
+    refuse_spent(folder, privacy, layout, shared, count)
+    spent = [*own.charged(COUNTS), *others.mechanisms, count]
+    besides = [Mechanism(1.0, privacy.statistics_noise, statistics)] if statistics else []
+    contribution = together(others, privacy.unit, layout.contribution())
+    most = layout.count.examples, training.batch_size, training.steps, contribution, config.seed
+    _refuse_no_step(privacy.plan(*most, [*besides, *spent]), privacy, [*besides, *spent])
+
+
+def _refuse_no_step(plan: PrivacyPlan, privacy: Privacy, spent: Sequence[Mechanism]) -> None:
+    """With a stated noise: one sentence if the budget cannot pay what is `spent` and one step."""
+    if privacy.epsilon is None or privacy.noise_multiplier is None:
+        return
+    work = merged([*spent, plan.mechanism])
+    if epsilon(work, plan.delta, plan.contributions, plan.neighbour, with_rdp=False).value > privacy.epsilon:
+        raise UserError(NO_STEP.format(privacy.epsilon))
+
+
 def refuse_spent(
     folder: Path, privacy: Privacy, layout: PrivateLayout, shared: Path | None, wanted: Mechanism | None = None
 ) -> None:
@@ -204,11 +222,14 @@ def refuse_spent(
     own, others = _ledgers(folder, shared)
     others.check_definitions(privacy.unit, **({"": layout.definitions[privacy.unit]} if others.segments else {}))
     touched = together(others, privacy.unit, layout.contribution())
-    work = merged([*others.mechanisms, *own.charged(COUNTS), *([] if wanted is None else [wanted])])
     if privacy.epsilon is None or not (others.segments or own.segments):
         return
-    spent = epsilon(work, privacy.delta, touched.k, touched.neighbour, with_rdp=False).value if work else 0.0
-    if spent <= ENOUGH * privacy.epsilon:
+
+    def spent(*besides: Mechanism) -> float:
+        work = merged([*others.mechanisms, *own.charged(COUNTS), *besides])
+        return epsilon(work, privacy.delta, touched.k, touched.neighbour, with_rdp=False).value if work else 0.0
+
+    if spent(*([] if wanted is None else [wanted])) <= ENOUGH * privacy.epsilon:
         return
     if not others.segments:
         raise UserError(
@@ -217,6 +238,6 @@ def refuse_spent(
         )
     raise UserError(
         f"Of epsilon={privacy.epsilon:g} nothing is left: {counted(len(others.runs), 'private run')} on this data spent "
-        f"ε = {shown(spent)} per {privacy.unit} at δ = {privacy.delta:g} ({shared} lists them); allow a larger `epsilon`, "
+        f"ε = {shown(spent())} per {privacy.unit} at δ = {privacy.delta:g} ({shared} lists them); allow a larger `epsilon`, "
         "which is that of all runs together, or name another `ledger`, and then nothing covers them together."
     )

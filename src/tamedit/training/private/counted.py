@@ -11,50 +11,64 @@ from tamedit.privacy.accountant import Mechanism
 from tamedit.privacy.counting import RELEASES, Count, counted_before, counting_facts, counting_plan, draw_count
 from tamedit.privacy.entries import FILE_NAME, so_far
 from tamedit.privacy.ledger import Ledger
+from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.config import RunConfig
-from tamedit.runs.folder import check_free
+from tamedit.runs.folder import DataFacts, check_free
 from tamedit.runs.layout import PrivateLayout
 from tamedit.training.distributed import World
-from tamedit.training.private.budget import refuse_spent, unit_facts
+from tamedit.training.private.budget import refuse_uncounted, unit_facts
+from tamedit.training.private.released_bounds import refuse_noise
+from tamedit.training.private.released_scale import statistics_of
+from tamedit.training.scales import make_scaling
 
 
 def counted(
-    layout: PrivateLayout, config: RunConfig, folder: Path, *, world: World, shared: Path | None, resume: bool
+    layout: PrivateLayout, config: RunConfig, facts: DataFacts, folder: Path, *, world: World, resume: bool
 ) -> PrivateLayout:
     """The layout with the public number of its examples, the same in all processes.
 
-    A run that is resumed, or tried again in the same folder after it was refused, keeps the number in its ledger. `shared` is
-    the ledger of the data set: the count is charged there, too.
+    A run that is resumed, or tried again in the same folder after it was refused, keeps the number in its ledger. What can be
+    refused without the number is refused before it is charged, in the ledger of the data set, too.
     """
-    privacy = config.privacy
+    privacy, what, shared = config.privacy, layout.definitions["window"], facts.shared_ledger
     if layout.count.origin != "at most" or privacy is None:
         return layout
     layout.refuse_single()
+    said, statistics = unit_facts(layout, shared), statistics_of(config, facts)
+    refuse_noise(config, privacy.examples or layout.count.examples)
+    make_scaling(config, facts, layout.windows.series)  # raises if the facts contradict each other
     if privacy.test_only:
         return replace(layout, count=Count(origin="exact", examples=len(layout.windows), meters=layout.meters))
     if privacy.examples is not None:
         return replace(layout, count=Count(origin="stated", examples=privacy.examples, meters=0))
-    found = counted_before(so_far(folder / FILE_NAME), layout.definitions["window"])
+    found = counted_before(so_far(folder / FILE_NAME), what)
+    if found is None:
+        plan = counting_plan(privacy, layout.contribution())
+        count = Mechanism(1.0, plan.noise_multiplier, RELEASES)
+        refuse_uncounted(layout, config, folder, shared, count, statistics)
     world.wait()  # all processes have read the ledger before the first one writes
     if found is None:
-        found = Count(
-            origin="noisy", examples=0, meters=0, noise=counting_plan(privacy, layout.contribution()).noise_multiplier
-        )
+        found = Count(origin="noisy", examples=0, meters=0, noise=plan.noise_multiplier)
         if world.first:
             check_free(folder, resume)
-            found = _draw(layout, privacy, folder, config.source, shared)
+            found = _draw(layout, privacy, plan, folder, config.source, shared, said)
     agreed = {"examples": world.same_number(found.examples), "meters": world.same_number(found.meters)}
     return replace(layout, count=found.model_copy(update=agreed))
 
 
-def _draw(layout: PrivateLayout, privacy: Privacy, folder: Path, data: str, shared: Path | None) -> Count:
+def _draw(
+    layout: PrivateLayout,
+    privacy: Privacy,
+    plan: PrivacyPlan,
+    folder: Path,
+    data: str,
+    shared: Path | None,
+    facts: dict[str, Any],
+) -> Count:
     """Charge, draw, and keep the number in the run's ledger: a refused attempt has cost its charge and keeps its number."""
-    plan, what = counting_plan(privacy, layout.contribution()), layout.definitions["window"]
-    refuse_spent(folder, privacy, layout, shared, Mechanism(1.0, plan.noise_multiplier, RELEASES))
-    facts = unit_facts(layout, shared)
     given: dict[str, Any] = {"refused": layout.refused, "data": data, "reserve": RELEASES, "shared": shared}
-    given["limit"] = privacy.epsilon
+    given["limit"], what = privacy.epsilon, layout.definitions["window"]
     with _nothing_left(folder):
         with Ledger.open(folder, plan, layout.accounted, facts=counting_facts(facts, what), **given) as ledger:
             found = draw_count(len(layout.windows), layout.meters, plan, ledger)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tamedit.data.scaling import Mode, Scaling
 from tamedit.files import write_text
-from tamedit.privacy.statistics import STANDARDISATION
+from tamedit.privacy.statistics import RELEASES, STANDARDISATION
 from tamedit.runs.config import RunConfig
 from tamedit.runs.folder import SCALING, DataFacts
 from tamedit.runs.layout import whole_examples
@@ -18,6 +18,11 @@ from tamedit.windows.cut import Windows
 def wants_private_units(config: RunConfig, facts: DataFacts) -> bool:
     """Whether a level and scale are to be estimated with noise."""
     return config.privacy is not None and facts.lower is not None and facts.typical_scale is None
+
+
+def statistics_of(config: RunConfig, facts: DataFacts) -> int:
+    """How many releases besides training and the count a private run needs."""
+    return RELEASES * (wants_private_units(config, facts) + (config.private_bounds is not None))
 
 
 def private_scaling(
