@@ -132,8 +132,7 @@ def train(
         made = _run(trainer, noisy or PlainGradients(network, examples, *plain))
         if made.finished and world.first:
             ledger = budget.ledger if budget else None
-            page = _page(ledger)
-            spec = describe(config, facts, split.train, scaling, ledger)
+            page, spec = _page(ledger), describe(config, facts, split.train, scaling, ledger)
             made.privacy = _finish(folder, spec, folded(trainer.weights()), page)
     world.wait()
     return made
