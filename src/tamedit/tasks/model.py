@@ -5,7 +5,7 @@ ahead  = model.forecast(frame, horizon="24h")    the next 24 hours
 fake   = model.generate(count=500)               synthetic windows
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -26,7 +26,7 @@ from tamedit.formatting import counted, deep, epsilon
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.runs.artifact import ModelSpec, load_model, save_model
 from tamedit.runs.release import release
-from tamedit.tasks import frames
+from tamedit.tasks import familiar, frames
 from tamedit.tasks.stitch import Line, fill
 from tamedit.training.device import choose_device
 from tamedit.windows.examples import build_context, pad_context
@@ -148,6 +148,60 @@ class Model:
         longer, ahead = frames.extended(recent, steps, future)
         drawn = self._draw_missing(longer, ahead, samples, seed, sampler)
         return frames.table(longer, ahead, drawn, levels, only_rows=ahead[:, 0])
+
+    def predict_df(
+        self,
+        df: pd.DataFrame,
+        future_df: pd.DataFrame | None = None,
+        *,
+        id_column: str = "item_id",
+        timestamp_column: str = "timestamp",
+        target: familiar.Target = "target",
+        prediction_length: int = 24,
+        quantile_levels: Sequence[float] = familiar.LEVELS,
+        samples: int = 100,
+        all_samples: bool = False,
+        seed: int = 0,
+        sampler: SamplerConfig | None = None,
+    ) -> pd.DataFrame:
+        """`forecast` with the arguments and the columns of `Chronos2Pipeline.predict_df`; `all_samples` adds sample_0, …."""
+        drawn: dict[str, Any] = {"samples": samples, "all_samples": True, "seed": seed, "sampler": sampler}
+        return familiar.familiar_frame(
+            self.read,
+            lambda series: self.forecast(series, prediction_length, future=future_df, **drawn),
+            df,
+            id_column=id_column,
+            timestamp_column=timestamp_column,
+            target=target,
+            levels=quantile_levels,
+            all_samples=all_samples,
+        )
+
+    def impute_df(
+        self,
+        df: pd.DataFrame,
+        *,
+        id_column: str = "item_id",
+        timestamp_column: str = "timestamp",
+        target: familiar.Target = "target",
+        quantile_levels: Sequence[float] = familiar.LEVELS,
+        samples: int = 100,
+        all_samples: bool = False,
+        seed: int = 0,
+        sampler: SamplerConfig | None = None,
+    ) -> pd.DataFrame:
+        """`impute` with the same columns: every row of the grid; observed readings stand in all of their columns."""
+        drawn: dict[str, Any] = {"samples": samples, "all_samples": True, "seed": seed, "sampler": sampler}
+        return familiar.familiar_frame(
+            self.read,
+            lambda series: self.impute(series, **drawn),
+            df,
+            id_column=id_column,
+            timestamp_column=timestamp_column,
+            target=target,
+            levels=quantile_levels,
+            all_samples=all_samples,
+        )
 
     def generate(
         self,

@@ -1,0 +1,75 @@
+"""Frames as users of time-series foundation models know them: long, one row per item, target and step.
+
+    id_column, timestamp_column, target_name, predictions, 0.1, 0.2, …
+
+The columns, their order and the order of rows (item, target, time) are those of `Chronos2Pipeline.predict_df`; predictions
+are medians there and here. What is new: `sample_0`, `sample_1`, … on request, and gaps in the data, which need no care.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tamedit.data.series import Series
+from tamedit.errors import UserError
+from tamedit.tasks.frames import quantile_levels
+
+LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+MADE = ("target_name", "predictions")
+Target = str | Sequence[str]
+
+
+def familiar_frame(
+    read: Callable[..., Series],
+    draw: Callable[[Series], pd.DataFrame],
+    df: pd.DataFrame,
+    *,
+    id_column: str,
+    timestamp_column: str,
+    target: Target,
+    levels: Sequence[float],
+    all_samples: bool,
+) -> pd.DataFrame:
+    """`draw` gives every sample of the series that `read` makes of the frame; here they become medians and quantiles."""
+    targets = [target] if isinstance(target, str) else list(target)
+    _check(df, id_column, timestamp_column, targets)
+    quantile_levels(levels, all_samples=False)  # raises if they cannot be
+    series = read(df, time=timestamp_column, id=id_column, targets=targets)
+    drawn = draw(series)
+    samples = int(drawn["sample"].iloc[-1]) + 1
+    rows = drawn.iloc[: len(drawn) // samples]
+    names = _as_written(df[id_column])
+    items = rows[id_column].map(names)
+    parts = []
+    for name in targets:
+        values = drawn[name].to_numpy().reshape(samples, len(rows))
+        part: dict[str, Any] = {id_column: items, timestamp_column: rows[timestamp_column]}
+        part |= {"target_name": name, "predictions": np.median(values, axis=0)}
+        cuts = np.quantile(values, tuple(levels), axis=0, method="weibull")
+        part |= {str(level): cut for level, cut in zip(levels, cuts, strict=True)}
+        part |= {f"sample_{number}": one for number, one in enumerate(values) if all_samples}
+        parts.append(pd.DataFrame(part))
+    item = np.tile(pd.factorize(items)[0], len(parts))  # items in the order in which they appear
+    return pd.concat(parts, ignore_index=True).iloc[np.argsort(item, kind="stable")].reset_index(drop=True)
+
+
+def _as_written(ids: pd.Series) -> dict[str, Any]:
+    """Meters have texts as names; the answer has the ids of the frame."""
+    kept = ids.drop_duplicates()
+    return dict(zip(kept.astype(str), kept, strict=True))
+
+
+def _check(df: object, id_column: str, timestamp_column: str, targets: list[str]) -> None:
+    if not isinstance(df, pd.DataFrame):
+        raise UserError(
+            f"df is a {type(df).__name__}; give a pandas DataFrame, or use `forecast` and `impute` for files."
+        )
+    wanted = [id_column, timestamp_column, *targets]
+    if lacking := [name for name in wanted if name not in df.columns]:
+        raise UserError(
+            f"The frame has no column {lacking[0]!r}; name its columns with id_column, timestamp_column and target."
+        )
+    if clash := [name for name in wanted if name in MADE]:
+        raise UserError(f"The column {clash[0]!r} has the name of a column of the result; rename it.")
