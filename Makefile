@@ -7,7 +7,7 @@ ifneq ($(wildcard ../shared/data/.),)
 export TAMEDIT_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: setup demo test lint bench docs tables clean
+.PHONY: setup demo test test-adapters lint bench docs site tables clean
 
 setup: .venv/ready
 
@@ -28,10 +28,25 @@ lint: .venv/ready
 
 test: lint
 	$(BIN)/pytest -n 2
+	$(MAKE) test-adapters
+
+# GluonTS and sktime do not know pandas 3 yet. What they need besides .venv lies in a layer over it, so that both are tested.
+.venv/adapters/ready: .venv/ready constraints-adapters.txt
+	rm -rf .venv/adapters
+	$(BIN)/pip install --quiet --no-deps --target .venv/adapters --requirement constraints-adapters.txt
+	PYTHONPATH=.venv/adapters $(BIN)/pip check
+	@touch $@
+
+test-adapters: .venv/adapters/ready
+	PYTHONPATH=.venv/adapters $(BIN)/pytest -n 2 tests/adapters/test_gluonts.py tests/adapters/test_sktime.py tests/adapters/test_guide.py
 
 # The command line's reference; a test checks that it is current.
 docs: .venv/ready
 	$(BIN)/python -m typer tamedit.cli.main utils docs --name tamedit --output docs/cli.md
+
+# The documentation as a site in site/, with search and the Python reference; `python -m http.server --directory site` shows it.
+site: .venv/ready
+	$(BIN)/mkdocs build --strict
 
 # Pages of results from what lies under paper/results/; a test checks that they are current.
 tables: .venv/ready
@@ -42,4 +57,4 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/preparation.py
 
 clean:
-	rm -rf .venv runs build dist paper/build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv runs build dist site paper/build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

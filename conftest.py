@@ -4,15 +4,20 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from hypothesis import settings
 from jaxtyping import install_import_hook
 
 from support import Answer, Run
 
 torch.set_num_threads(1)
+settings.register_profile("untimed", deadline=None)  # time is measured in benchmarks
+settings.load_profile("untimed")
 # Shapes in signatures are checked here and nowhere else: wrong ones fail at the border, and users pay nothing.
 install_import_hook(["tamedit.windows", "tamedit.model", "tamedit.diffusion"], "beartype.beartype")
 
@@ -56,6 +61,23 @@ def data_folder() -> Path:
     if not name or not Path(name).is_dir():
         pytest.skip("TAMEDIT_DATA does not name a folder with the real data sets")
     return Path(name)
+
+
+@pytest.fixture(scope="module")
+def remembered() -> Any:
+    """ε of one and the same ledger is computed once, not for every manipulation of another file."""
+    from tamedit.privacy import entries
+
+    original = entries.epsilon
+    patch = pytest.MonkeyPatch()
+
+    @lru_cache
+    def once(mechanisms: Any, delta: float, k: int, neighbour: Any, with_rdp: bool) -> Any:
+        return original(list(mechanisms), delta, k, neighbour, with_rdp=with_rdp)
+
+    patch.setattr(entries, "epsilon", lambda m, d, k, n, with_rdp=True: once(tuple(m), d, k, n, with_rdp))
+    yield
+    patch.undo()
 
 
 @pytest.fixture

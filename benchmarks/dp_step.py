@@ -1,6 +1,6 @@
 """What a private training step costs: one step of each arm against a straightforward non-private step.
 
-    python benchmarks/dp_step.py --size small|paper [--json] [--allocator default|keep] [--threads N] [--clock wall|cpu]
+    python benchmarks/dp_step.py --size mini|small|paper [--json] [--allocator default|keep] [--threads N] [--clock wall|cpu]
 
 Every arm does a whole step (forward, backward, clipping and Gaussian noise where private, AdamW) on the same network
 and batch, from the same parameters. `nonprivate` is the straightforward step: the whole batch at once, autograd's own
@@ -28,7 +28,7 @@ from tamedit.privacy.noise import GaussianNoise
 from tamedit.windows.batch import Batch, Context
 
 LENGTH, TARGETS, COVARIATES, CLIP, NOISE = 168, 1, 6, 1.0, 0.6
-BATCH = {"small": 96, "paper": 48}
+BATCH = {"mini": 96, "small": 96, "paper": 48}
 AWARE = Bounds(condition=8.0, scale=1.0, shift=1.0, gate=1.0)
 Rows = tuple[Batch, Tensor, Tensor, Tensor]  # windows, noised residual, diffusion step, target
 Step = Callable[[], None]
@@ -220,7 +220,7 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", choices=list(BATCH), default="small")
-    parser.add_argument("--batch", type=int, help="examples a step (96 at size small, 48 at size paper)")
+    parser.add_argument("--batch", type=int, help="examples a step (96 at sizes mini and small, 48 at size paper)")
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--warm-up", type=int, default=2, help="turns that are not counted")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())

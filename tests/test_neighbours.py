@@ -28,9 +28,12 @@ from tamedit.privacy.entries import read as read_ledger
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.artifact import WEIGHTS
 from tamedit.runs.config import Speed
-from tamedit.runs.layout import PrivateLayout, private_layout
+from tamedit.runs.folder import DataFacts
+from tamedit.runs.layout import PrivateLayout, private_layout, public_rows
 from tamedit.runs.recipe import make_config
 from tamedit.tasks.fit import fit
+from tamedit.training.private.evolution import evolve
+from tamedit.training.private.released_population import summed
 
 CASES = int(os.environ.get("TAMEDIT_NEIGHBOURS", "120"))
 STEP = pd.Timedelta(hours=6)  # 4 rows a day, 28 a week
@@ -155,6 +158,16 @@ def clipped_sum(layout: PrivateLayout) -> torch.Tensor:
     return torch.cat([one.flatten() for one in result.sums.values()]).double()
 
 
+def homes_of(layout: PrivateLayout, case: Case) -> tuple[object, np.ndarray]:
+    """What a run with `population` says of the examples without noise, and the sum that it adds noise to."""
+    privacy = Privacy(epsilon=8, unit=case.unit, layout=case.layout, population=True)  # type: ignore[arg-type]
+    length = layout.windows.length
+    config = make_config(layout.windows.series, "table", scale="smoke", privacy=privacy, window=length)
+    facts = DataFacts(lower=(0.0,) * case.channels, upper=(9.0,) * case.channels)
+    within, vectors = summed(layout.examples(config), config, facts)
+    return within, vectors.sum(axis=0)
+
+
 def hole(unit: str, window: int | None, *, meters: int = 2, place: int = 0) -> Case:
     """A hole that there was: the first unit of a meter that begins with the study, or the longest meter as a whole."""
     lengths = ((0, 252), *[(28, 190)] * (meters - 1))
@@ -202,7 +215,59 @@ def test_one_unit_of_the_table_moves_what_its_contribution_says(
     assert vanished <= touched.k
     assert appeared <= (0 if touched.neighbour == "removal" else touched.k)
     moved = float((clipped_sum(layout) - clipped_sum(other)).norm())
-    assert moved <= touched.k * CLIP * (1 if touched.neighbour == "removal" else 2) + 1e-5
+    most = touched.k * (1 if touched.neighbour == "removal" else 2)
+    assert moved <= most * CLIP + 1e-5
+    (here_public, here_vectors), (there_public, there_vectors) = (homes_of(one, case) for one in (layout, other))
+    assert here_public == there_public
+    assert float(np.linalg.norm(here_vectors - there_vectors)) <= most + 1e-9
+
+
+def hourly_table(seed: int) -> pd.DataFrame:
+    """Three meters for six weeks from a Sunday; all but the first join late, and some rows are absent."""
+    frame = simulate(meters=3, hours=24 * 43, start="2023-03-05", seed=seed).frame().reset_index(drop=True)
+    hour = frame.groupby("meter").cumcount()
+    late = frame["meter"].map({name: 200 * place for place, name in enumerate(frame["meter"].unique())})
+    kept = (hour >= late) & (np.random.default_rng(seed).random(len(frame)) > 0.05)
+    return frame[kept].reset_index(drop=True)
+
+
+@pytest.mark.parametrize("unit", ["day", "week", "series"])
+@pytest.mark.parametrize("change", ["delete", "alter"])
+def test_one_unit_of_the_table_moves_its_own_votes(unit: str, change: str, tmp_path: Path) -> None:
+    """Rounds of private evolution, replayed: the votes before noise, and nothing else, move with a unit."""
+    rows = hourly_table(seed=len(unit))
+    ago = (rows["time"] - pd.Timestamp("2023-02-27")) // pd.Timedelta(days=1)
+    units = rows["meter"] + ("" if unit == "series" else " " + (ago // (7 if unit == "week" else 1)).astype(str))
+    runs = []
+    for gone in (None, units.iloc[0], units.iloc[-1], units[rows["meter"] != rows["meter"].iloc[0]].iloc[0]):
+        there = rows.copy()
+        there.loc[units == gone, "kwh"] *= 40.0
+        runs.append(votes_of(there[units != gone] if change == "delete" else there, unit, tmp_path))
+    (layout, here, kept), *others = runs
+    touched = layout.contribution()
+    most = touched.k * (1 if change == "delete" and touched.neighbour == "removal" else 2)
+    for other, there, same in others:
+        assert other.contribution() == touched
+        assert same == kept, "who voted reaches the candidates through the histograms alone"
+        assert all(float(np.linalg.norm(a - b)) <= most for a, b in zip(here, there, strict=True))
+    assert any(not np.array_equal(here, there) for _, there, _ in others)
+
+
+def votes_of(rows: pd.DataFrame, unit: str, folder: Path) -> tuple[PrivateLayout, list[np.ndarray], object]:
+    """Two rounds on a table: the sums of votes before noise, and what is kept if the noisy ones are given numbers."""
+    path, sums = folder / "meters.csv", []
+    rows.to_csv(path, index=False)
+    privacy = Privacy(epsilon=8, unit=unit)  # type: ignore[arg-type]
+    study = Study.stating(("2023-03-05", "2023-04-17"), train_until="2023-04-10")
+    _, split = load_split(path, private=True, study=study, frequency="1h")
+    layout = private_layout(split.train, 24, 24, privacy)
+
+    def release(one_hot: np.ndarray, number: int) -> np.ndarray:
+        sums.append(one_hot.sum(axis=0))
+        return np.random.default_rng(number).random(one_hot.shape[1])
+
+    block = None if unit == "series" else public_rows(layout.windows, privacy)
+    return layout, sums, evolve(layout.windows, release, 12, rounds=2, block=block, seed=1)
 
 
 def test_two_neighbours_leave_the_same_files_and_settings(tmp_path: Path) -> None:

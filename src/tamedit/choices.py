@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, Validatio
 from tamedit.errors import UserError, first_complaint
 
 Scale = Literal["smoke", "laptop", "paper"]
+Engine = Literal["diffusion", "evolution"]
 Size = Literal["tiny", "mini", "small", "base", "paper"]
 Anchor = Literal["free", "none"]
 Tightness = Literal["loose", "medium", "tight", "too_tight", "off"]

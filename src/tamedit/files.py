@@ -5,8 +5,12 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tamedit.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @contextlib.contextmanager
@@ -57,3 +61,11 @@ def write_with(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file, which then replaces `path`."""
     with replacing(path) as temporary:
         write(temporary)
+
+
+def on_disk(shape: tuple[int, ...]) -> "np.memmap[Any, np.dtype[np.float32]]":
+    """A float32 array in a temporary file without a name, which goes when the array goes. TMPDIR says where."""
+    import numpy as np
+
+    with tempfile.TemporaryFile(prefix="tamedit-") as file:
+        return np.memmap(file, dtype=np.float32, mode="w+", shape=shape)

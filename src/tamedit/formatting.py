@@ -80,12 +80,17 @@ def best(text: str) -> Any:
 
 
 def print_table(
-    title: str, heads: Sequence[str], rows: Iterable[Sequence[Any]], words: Iterable[int] | None = (0,)
+    title: str,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    words: Iterable[int] | None = (0,),
+    nothing: str = "there is no such number",
 ) -> None:
     """A table on the terminal. Columns of `words` are left-aligned, others right-aligned. On a narrow terminal, cells are folded.
 
     A number is shown with three significant digits, a whole number as it is, None as a dash; a text is taken as it stands.
-    Without `words` a column is one of words if it holds nothing but text.
+    A table with a dash says below what it means, `nothing`. Without `words` a column is one of words if it holds text
+    alone.
     """
     from rich.console import Console
     from rich.markup import escape
@@ -102,6 +107,8 @@ def print_table(
     for row in cells:
         made.add_row(*(one if isinstance(one, Text) else Text(_plain(one)) for one in row))
     Console().print(made)
+    if any(_plain(one) == NOTHING for row in cells for one in row):
+        print(f"{NOTHING}: {nothing}.")
 
 
 def _plain(value: Any) -> str:

@@ -100,7 +100,8 @@ def test_every_command_prints_one_json_object(
             assert Path(name).is_file()
     assert list(plain["tasks"]) == ["imputation", "forecast", "cold_start_24"]
     assert len(pd.read_csv(tmp_path / "b.csv")) == 3
-    assert list(pd.read_csv(tmp_path / "a.csv").columns[-4:]) == ["kwh_q05", "kwh_q25", "kwh_q75", "kwh_q95"]
+    filled = ["kwh_q05", "kwh_q25", "kwh_q75", "kwh_q95", "kwh_filled"]
+    assert list(pd.read_csv(tmp_path / "a.csv").columns[-5:]) == filled
     assert list(pd.read_csv(tmp_path / "b.csv").columns[-3:]) == ["kwh", "kwh_q10", "kwh_q90"]
     assert len(pd.read_parquet(tmp_path / "c.parquet")) == 6
     assert pd.read_csv(tmp_path / "d.csv")["time"].iloc[0].startswith("2024-02-29")

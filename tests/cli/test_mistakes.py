@@ -26,7 +26,7 @@ def infinite(frame: pd.DataFrame) -> pd.DataFrame:
 
 BAD_TABLES: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {
     "no time column": (lambda frame: frame.reset_index(drop=True).rename_axis("row"), "time"),
-    "a stamp twice": (lambda frame: pd.concat([frame, frame.iloc[[5]]]), "appears twice"),
+    "a stamp twice": (lambda frame: pd.concat([frame, frame.iloc[[5]] + 1]), "appears twice"),
     "text among numbers": (text_in_numbers, "'broken' where a number should be"),
     "a column without a reading": (lambda frame: frame * np.nan, "no reading at all"),
     "infinity": (infinite, "is infinite"),

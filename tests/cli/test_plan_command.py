@@ -13,7 +13,9 @@ def test_units_alone_are_enough(run: Run) -> None:
     code, out, _ = run("plan", "--units", 300, "--epsilon", 8, "--minutes", 1)
     assert code == 0
     assert "noise σ" in out
-    assert "next: tamedit train SOURCE --epsilon 8 --delta 1e-05 --unit week" in out
+    said = out[out.index("next: ") :].splitlines()[0].removeprefix("next: ").split(" && ")
+    assert said[0] == "tamedit data simulate --meters 50 --out homes.csv"
+    assert said[1].startswith("tamedit train homes.csv --epsilon 8 --delta 1e-05 --unit week")
     code, out, _ = run("plan", "--units", 300, "--epsilon", 8, "--minutes", 1, "--json")
     found = json.loads(out)
     assert (found["examples"], found["epsilon"], found["delta"]) == (300, 8.0, 1e-5)

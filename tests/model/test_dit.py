@@ -48,6 +48,33 @@ def test_the_untrained_network_says_zero() -> None:
     assert not network(torch.randn(5, 24, 2), torch.arange(5), make_context()).any()
 
 
+def test_steps_that_nobody_asks_for_change_nothing() -> None:
+    """The last block computes steps with unknown cells alone: the answer and every gradient are those of all steps."""
+    network, context = make_network(Bounds(condition=1.0, scale=1.0, shift=1.0, gate=1.0)), make_context()
+    shake(network)
+    seen = context.observed.clone()
+    seen[:, 10:] = 1
+    seen[3] = 1  # a window with nothing to ask
+    context = Context(context.values, seen, context.anchor, context.covariates, context.channels)
+    noised, time = torch.randn(5, 24, 2), torch.arange(5) * 200
+    prepared = network.prepare(context)
+    assert prepared.asked is not None
+    assert prepared.asked.shape[1] == (seen < 1).any(-1).sum(1).max() < 24
+    few, every = network.denoise(noised, time, prepared), network.denoise(noised, time, prepared._replace(asked=None))
+    torch.testing.assert_close(few, every)
+    assert (few != 0).any(-1).equal((seen < 1).any(-1))
+    weights = torch.randn_like(few)
+    parameters = list(network.parameters())
+    for one, other in zip(
+        torch.autograd.grad((few * weights).sum(), parameters, retain_graph=True),
+        torch.autograd.grad((every * weights).sum(), parameters),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other)
+    with torch.inference_mode():  # the fused kernels
+        torch.testing.assert_close(network.denoise(noised, time, network.prepare(context)), every)
+
+
 def test_examples_do_not_mix() -> None:
     network, context = make_network(Bounds(condition=1.0, scale=1.0, shift=1.0, gate=1.0)).double(), make_context()
     shake(network)

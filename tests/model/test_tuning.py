@@ -21,7 +21,7 @@ def made(seed: int = 0) -> DiffusionTransformer:
 def answer(network: DiffusionTransformer) -> torch.Tensor:
     generator = torch.Generator().manual_seed(5)
     values, covariates = torch.randn(3, 12, 2, generator=generator), torch.randn(3, 12, 3, generator=generator)
-    context = Context(values, torch.ones_like(values), values, covariates, torch.ones(3, 2))
+    context = Context(values, torch.zeros_like(values), values, covariates, torch.ones(3, 2))
     answered: torch.Tensor = network(values, torch.tensor([1, 500, 900]), context)
     return answered
 

@@ -9,7 +9,7 @@ from dp_accounting import pld
 from scipy import stats
 
 from tamedit.errors import UserError
-from tamedit.privacy import accountant, losses
+from tamedit.privacy import accountant, composed, losses
 from tamedit.privacy.accountant import Mechanism, epsilon
 from tamedit.privacy.plan import calibrate
 
@@ -99,9 +99,9 @@ def test_single_sampled_step_by_quadrature(delta: float) -> None:
 @pytest.mark.parametrize(("k", "rate", "noise"), [(1, 0.01, 1.0), (4, 0.05, 0.8), (9, 0.3, 2.0)])
 @pytest.mark.parametrize("side", ["remove", "add"])
 def test_vectorised_inverse_equals_dp_accountings(k: int, rate: float, noise: float, side: str) -> None:
-    ours = losses.single(rate, noise, k, side, 0.01)
+    ours = losses.single(rate, noise, k, side, 0.04)
     theirs = pld.privacy_loss_distribution.from_mixture_gaussian_mechanism(
-        noise, list(range(k + 1)), stats.binom.pmf(range(k + 1), k, rate), value_discretization_interval=0.01
+        noise, list(range(k + 1)), stats.binom.pmf(range(k + 1), k, rate), value_discretization_interval=0.04
     )
     pmf = (theirs._pmf_remove if side == "remove" else theirs._pmf_add).to_dense_pmf()
     assert pmf._lower_loss == ours._lower_loss
@@ -183,3 +183,47 @@ def test_without_sampling_no_accountant_says_less_than_the_closed_form(k: int, n
     found = epsilon([Mechanism(1.0, 9.0, 2)], 1e-5, k, neighbour)  # type: ignore[arg-type]
     exact = dp_accounting.get_epsilon_gaussian(9.0 / (change * np.sqrt(2)), 1e-5)
     assert exact * (1 - 1e-9) <= found.value <= exact * 1.001
+
+
+@pytest.mark.parametrize(("rate", "noise", "k", "steps"), [(0.01, 0.9, 1, 50), (0.2, 2.0, 1, 50), (0.3, 12.0, 5, 40)])
+def test_between_dp_accountings_lower_and_upper_bounds(rate: float, noise: float, k: int, steps: int) -> None:
+    """Rounded down, a distribution of the loss gives a lower bound of ε: the accountant must not say less, nor much more."""
+
+    def theirs(pessimistic: bool) -> float:
+        grid = {"value_discretization_interval": 2e-4 if k == 1 else 4e-3, "use_connect_dots": pessimistic}
+        if k == 1:
+            one = pld.privacy_loss_distribution.from_gaussian_mechanism(
+                noise, sampling_prob=rate, pessimistic_estimate=pessimistic, **grid
+            )
+        else:
+            weights = list(stats.binom.pmf(range(k + 1), k, rate))
+            one = pld.privacy_loss_distribution.from_mixture_gaussian_mechanism(
+                noise, list(range(k + 1)), weights, pessimistic_estimate=pessimistic, **grid
+            )
+        return float(one.self_compose(steps).get_epsilon_for_delta(1e-5))
+
+    lower, upper = theirs(False), theirs(True)
+    for rough, room in ((False, 1.0005), (True, 1.01)):
+        assert lower <= epsilon([Mechanism(rate, noise, steps)], 1e-5, k, rough=rough).value <= upper * room
+
+
+def test_composition_in_short_arrays_equals_dp_accountings() -> None:
+    """The same distribution of one step, composed by dp-accounting in its longer arrays."""
+    one = losses.single(0.03, 0.8, 3, "remove", 2e-3)
+    theirs = one.self_compose(700)
+    ours = composed.self_composed(one, 700)
+    assert ours.size < theirs.size
+    tail = composed.Tail(ours)
+    for delta in (1e-3, 1e-6, 1e-9):
+        assert tail.epsilon(delta) == pytest.approx(theirs.get_epsilon_for_delta(delta), rel=1e-6)
+    one = losses.single(0.03, 0.8, 3, "remove", 0.3)
+    for delta in (0.5, 1e-3, 1e-9, 1e-30):
+        assert composed.Tail(one).epsilon(delta) == pytest.approx(one.get_epsilon_for_delta(delta), rel=1e-9)
+
+
+@pytest.mark.parametrize("target", [0.05, 1.0, 8.0, 300.0])
+@pytest.mark.parametrize(("k", "neighbour"), [(1, "removal"), (1, "replacement"), (12, "replacement")])
+def test_calibrated_noise_is_enough_and_hardly_more(target: float, k: int, neighbour: str) -> None:
+    sigma = calibrate(target, 0.02, 300, 1e-6, k, neighbour)  # type: ignore[arg-type]
+    assert spent(0.02, sigma, 300, 1e-6, k, neighbour).value <= target
+    assert spent(0.02, sigma * (1 - 5e-4), 300, 1e-6, k, neighbour).value > target

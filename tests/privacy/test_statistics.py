@@ -120,3 +120,16 @@ def test_drowned_in_noise_the_numbers_stay_usable_and_have_noise_of_their_own(
     with ledger(tmp_path / "other", test_only=True, seed=0) as book:
         one, other = (noisy_sum(np.zeros((5, 3)), 1.0, book, "level", part) for part in (0, 1))
         assert (one != other).all()
+
+
+def test_examples_in_pieces_give_the_same_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    examples = np.random.default_rng(4).gamma(2.0, 1.0, (50, 24, 2))
+    examples[::7, 3:9] = np.nan
+    found = []
+    for together in (2**22, 7 * 48, 1):
+        monkeypatch.setattr("tamedit.privacy.statistics.TOGETHER", together)
+        with ledger(tmp_path / str(together), test_only=True, seed=0) as book:
+            found.append(private_standardisation(examples, 0.0, 9.0, 1.0, book))
+    for other in found[1:]:
+        assert np.allclose(other.level, found[0].level, rtol=1e-12)
+        assert np.allclose(other.scale, found[0].scale, rtol=1e-12)

@@ -1,32 +1,14 @@
 """Runs and a release that are made once for the tests of release, verification and signature."""
 
 import shutil
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from released_runs import made
-from tamedit.privacy import entries
 from tamedit.privacy.entries import read
 from tamedit.privacy.ledger import Ledger
 from tamedit.runs.release import release
-
-
-@pytest.fixture(scope="module")
-def remembered() -> Any:
-    """ε of one and the same ledger is computed once, not for every manipulation of another file."""
-    original = entries.epsilon
-    patch = pytest.MonkeyPatch()
-
-    @lru_cache
-    def once(mechanisms: Any, delta: float, k: int, neighbour: Any, with_rdp: bool) -> Any:
-        return original(list(mechanisms), delta, k, neighbour, with_rdp=with_rdp)
-
-    patch.setattr(entries, "epsilon", lambda m, d, k, n, with_rdp=True: once(tuple(m), d, k, n, with_rdp))
-    yield
-    patch.undo()
 
 
 @pytest.fixture(scope="module")

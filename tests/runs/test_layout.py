@@ -11,10 +11,10 @@ from tamedit.data.split import split_by_time
 from tamedit.errors import UserError
 from tamedit.privacy.settings import Privacy
 from tamedit.runs import layout as layouts
-from tamedit.runs.layout import layout_of, private_layout
+from tamedit.runs.layout import WholeExamples, layout_of, private_layout, whole_examples
 from tamedit.runs.recipe import make_config
 from tamedit.training.run import train
-from tamedit.windows.cut import cut, cut_blocks, with_readings
+from tamedit.windows.cut import cut, cut_blocks, trimmed, with_readings
 
 HOMES = simulate(meters=3, hours=24 * 60, seed=2, start="2023-01-02")
 WEEK = Privacy(noise_multiplier=1.0, unit="week", test_only=True)
@@ -83,3 +83,17 @@ def test_a_unit_that_cannot_be_accounted_is_said_when_it_is_asked_for() -> None:
     assert "series" in layout.refused
     with pytest.raises(UserError, match="needs several meters"):
         layout.contribution()
+
+
+def test_whole_examples_piece_by_piece() -> None:
+    """Gathered a few at a time, to a public length, examples are what a slow loop cuts out."""
+    series = simulate(meters=4, hours=24 * 20, seed=1, outage_rate=0.01)
+    windows = trimmed(cut_blocks(series, 48, None))
+    pieces = WholeExamples(windows, 600)
+    assert pieces.shape == (4, 600, 1)
+    found = np.concatenate([pieces[0:3], pieces[3:6]])
+    for place, (start, span) in enumerate(zip(windows.starts, windows.spans, strict=True)):
+        expected = np.full((600, 1), np.nan)
+        expected[:span] = series.values[start : start + span]
+        assert np.array_equal(found[place], expected, equal_nan=True)
+    assert np.array_equal(whole_examples(windows, 600), found, equal_nan=True)

@@ -100,6 +100,15 @@ def test_too_little_is_refused() -> None:
         propose(1000, 8.0, minutes=1e-4)
 
 
+@pytest.mark.parametrize(("examples", "unit", "wanted"), [(2000, "week", "population"), (150, "series", "evolution")])
+def test_the_generator_depends_on_the_error_of_the_release(examples: int, unit: str, wanted: str) -> None:
+    """10 / ε is the noise of a release per whole home, so that 150 homes have an error above 0.05; per home-week it is 10."""
+    found = propose(examples, 1.0, unit=unit)
+    assert found.generator == wanted
+    error = 10.0 * 2.0 / examples  # σ √(3 + 1) / N
+    assert f"{error:.2g} per moment" in found.generating
+
+
 def test_a_model_that_begins_well_takes_few_steps() -> None:
     well, scratch = propose(3000, 8.0, minutes=5, begins=True), propose(3000, 8.0, minutes=5)
     assert well.steps < scratch.steps

@@ -1,5 +1,6 @@
 """Frames with the columns of Chronos' `predict_df`: the same numbers as `forecast` and `impute`, in another shape."""
 
+from inspect import Parameter, signature
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,28 @@ def test_columns_and_rows_are_those_of_chronos(model: Model) -> None:
     assert set(found["target_name"]) == {"load"}
     np.testing.assert_array_equal(found["predictions"], found["0.5"])
     assert (found["0.1"] < found["0.9"]).all()
+    assert {str(found[name].dtype) for name in found.columns[3:]} == {"float32"}
+
+
+def test_the_arguments_are_those_of_chronos(model: Model) -> None:
+    """The first seven by place and name, and their defaults, as in chronos-forecasting 2; one season if no length is given."""
+    parameters = [(one.name, one.default) for one in signature(model.predict_df).parameters.values()]
+    assert parameters[:7] == [
+        ("df", Parameter.empty),
+        ("future_df", None),
+        ("id_column", "item_id"),
+        ("timestamp_column", "timestamp"),
+        ("target", "target"),
+        ("prediction_length", None),
+        ("quantile_levels", tuple(level / 10 for level in range(1, 10))),
+    ]
+    df = long_frame()
+    levels = [0.5, 0.9, 0.1]
+    found = model.predict_df(df, None, "home", "when", "load", None, levels, freq="1h", samples=9, sampler=FAST)
+    assert list(found.columns)[4:] == ["0.5", "0.9", "0.1"]
+    assert len(found) == 2 * 24
+    in_order = model.predict_df(df, quantile_levels=sorted(levels), samples=9, sampler=FAST, **NAMES)
+    pd.testing.assert_frame_equal(found, in_order[found.columns])
 
 
 def test_numbers_are_those_of_forecast_and_impute(model: Model) -> None:
@@ -51,7 +74,7 @@ def test_numbers_are_those_of_forecast_and_impute(model: Model) -> None:
     reading = {"time": "when", "id": "home", "value": "load"}
     for found, expected in (
         (model.predict_df(df, prediction_length=4, **NAMES, **given), model.forecast(df, 4, **quantiles, **reading)),
-        (model.impute_df(df, **NAMES, **given), model.impute(df, **quantiles, **reading)),
+        (model.impute_df(df, **NAMES, **given), model.impute(df, **quantiles, **reading).iloc[:, :-1]),
     ):
         assert len(found) == len(expected)
         np.testing.assert_allclose(found[columns], expected.iloc[:, 2:], rtol=1e-6)
@@ -78,5 +101,8 @@ def test_a_wrong_call_gets_one_sentence(model: Model) -> None:
         model.impute_df(
             df.rename(columns={"load": "predictions"}), id_column="home", timestamp_column="when", target="predictions"
         )
-    with pytest.raises(UserError, match=r"quantiles=\[0.9, 0.1\] is not possible"):
-        model.predict_df(df, quantile_levels=[0.9, 0.1], **NAMES)
+    for wrong in ([0.9, 0.9], [0.0, 0.5], 0.5):
+        with pytest.raises(
+            UserError, match=r"quantile_levels=.* is not possible; give different numbers between 0 and 1"
+        ):
+            model.predict_df(df, quantile_levels=wrong, **NAMES)  # type: ignore[arg-type]

@@ -26,7 +26,9 @@ def model(smoke_run: Path) -> Model:
 def test_the_columns_of_an_answer_follow_the_quantiles(model: Model) -> None:
     frame = with_gaps(meter())
     filled = model.impute(frame, samples=9, quantiles=(0.1, 0.5, 0.9), sampler=FAST)
-    assert list(filled.columns) == ["kwh", "kwh_q10", "kwh_q50", "kwh_q90"]
+    assert list(filled.columns) == ["kwh", "kwh_q10", "kwh_q50", "kwh_q90", "kwh_filled"]
+    np.testing.assert_array_equal(filled["kwh_filled"], frame["kwh"].isna())
+    assert model.impute(frame, samples=9, only_filled=True, sampler=FAST)["kwh_filled"].eq(1).all()
     np.testing.assert_array_equal(filled["kwh"], filled["kwh_q50"])
     ahead = model.forecast(frame, "5h", samples=9, quantiles=(0.1, 0.9), sampler=FAST)
     assert list(ahead.columns) == ["kwh", "kwh_q10", "kwh_q90"]

@@ -1,6 +1,7 @@
 """The model that ships with the package: nobody's data, the same for everyone, and better than what is free."""
 
 from dataclasses import replace
+from importlib.resources import as_file
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,9 @@ from tamedit.model.dit import DiffusionTransformer
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.config import Speed
 from tamedit.runs.recipe import make_config
+from tamedit.tasks.model import load
 from tamedit.training import homes
-from tamedit.training.homes import DIGEST, Fleet, homes_start, shipped, train_homes
+from tamedit.training.homes import DIGEST, PLACE, Fleet, homes_start, shipped, train_homes
 from tamedit.training.run import train
 from tamedit.training.source import example_losses
 from tamedit.windows.cut import cut
@@ -103,3 +105,19 @@ def test_it_can_be_made_again_to_the_bit(tmp_path: Path) -> None:
         assert train_homes(tmp_path / name, fleets=small, steps=4, speed=Speed(threads=1))
         weights.append((tmp_path / name / "model.safetensors").read_bytes())
     assert weights[0] == weights[1]
+
+
+def test_it_is_used_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`homes` fills gaps without any training, and is no folder; a folder of that name comes first."""
+    monkeypatch.chdir(tmp_path)
+    model = load("homes", "cpu")
+    with as_file(PLACE) as place:
+        same = load(place, "cpu")
+    table = simulate(2, 24 * 9, seed=4, outage_rate=0, negative_rate=0).frame()
+    table.loc[30:40, "kwh"] = np.nan
+    first, second = (one.impute(table, samples=4, seed=1) for one in (model, same))
+    pd.testing.assert_frame_equal(first, second)
+    assert first["kwh"].notna().all()
+    (tmp_path / "homes").mkdir()
+    with pytest.raises(UserError, match="no trained model"):
+        load("homes", "cpu")

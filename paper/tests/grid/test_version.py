@@ -42,6 +42,8 @@ def test_every_committed_result_was_made_by_todays_configuration() -> None:
     """The tables ask for no data and so cannot tell a result of an earlier recipe; here the data is there."""
     stale, seen = [], 0
     for path in sorted(RESULTS.glob("*/**/seed=*.json")):
+        if path.relative_to(RESULTS).parts[1] == "synthetic":  # they have a version of their own
+            continue
         found = load(path)
         assert found is not None, path
         folder, seen = RESULTS / found.scale, seen + 1

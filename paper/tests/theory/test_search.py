@@ -73,7 +73,7 @@ def watch(network: DiffusionTransformer, example: Example) -> dict[str, Tensor]:
 
     parts = {name: part for name, part in network.named_modules() if name.count(".") == 2 or name.count(".") == 1}
     chosen = {name: part for name, part in parts.items() if name.startswith("blocks") and "adaln" not in name}
-    chosen |= {"output": network.output, "time": network.time_embedding}
+    chosen |= {"output": network, "time": network.time_embedding}
     hooks = [part.register_forward_hook(record(name)) for name, part in chosen.items()]
     example.loss(network).backward()
     for hook in hooks:

@@ -16,7 +16,7 @@ from tamedit.runs.request import TrainRequest
 @asks_for(*(name for name in CHOICES if name not in ("resume", "layout")), out=..., epsilon=8.0)
 def audit(
     *,
-    source: Annotated[str, typer.Argument(help="A named data set, or a CSV or Parquet file.")],
+    source: options.Sources,
     chosen: dict[str, Any],
     homes: Annotated[
         int, typer.Option("--homes", help="Made-up homes to plant; each of their blocks is one canary.", min=1)
@@ -42,7 +42,7 @@ def audit(
     try:
         with RunProgress(quiet=as_json) as progress:
             findings = audit_request(
-                source,
+                options.one_source(source, private=True),
                 request,
                 homes=homes,
                 canaries=canaries,

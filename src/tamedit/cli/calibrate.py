@@ -75,7 +75,8 @@ def trade_off(
     for sigma in NOISE:
         values = []
         for count in counts:
-            spent = epsilon([Mechanism(sampling_rate, sigma, count)], delta, contributions, neighbour, with_rdp=False)
+            work = [Mechanism(sampling_rate, sigma, count)]
+            spent = epsilon(work, delta, contributions, neighbour, with_rdp=False, rough=True)
             values.append({"steps": count, "epsilon": finite(spent.value)})
         rows.append({"noise_multiplier": sigma, "values": values})
     return rows

@@ -1,6 +1,7 @@
 """`tamedit data`: list, fetch, simulate, describe and convert data sets."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,18 +79,21 @@ def simulate(
 
 @app.command()
 def convert(
-    name: Annotated[str, typer.Argument(help="household or ideal")],
+    name: Annotated[str, typer.Argument(help="household, ideal, london, fluvius, goiener, heapo, sgsc or ausgrid")],
     raw: Annotated[Path, typer.Argument(help="what the publisher provides: a file, zip or folder")],
     out: Annotated[
-        Path | None, typer.Option(help="file to write; by default where TameDiT looks for the data set")
+        Path | None,
+        typer.Option(help="file to write; by default where TameDiT looks for the data set, or NAME.parquet"),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Convert a publisher's files to the format that TameDiT reads."""
+    from tamedit.data.panels import PANELS
     from tamedit.data.sources import convert as convert_source
     from tamedit.data.sources import place
 
-    target = place(name) if out is None else out
+    default = Path(f"{name}.parquet") if name in PANELS else None
+    target = out or default or place(name)
     convert_source(name, raw, target)
     typer.echo(json.dumps({"name": name, "file": str(target)}) if as_json else f"Wrote {target}.")
 
@@ -98,7 +102,7 @@ def convert(
 @options.reads_a_table
 def describe(
     *,
-    source: Annotated[str, typer.Argument(help="a named data set, or a CSV or Parquet file")],
+    source: options.Sources,
     reading: dict[str, Any],
     as_json: Json = False,
 ) -> None:
@@ -106,12 +110,15 @@ def describe(
     from tamedit.data.describe import describe as describe_series
     from tamedit.data.sources import load_any
 
-    series = load_any(source, **reading)
+    named = options.one_source(source, private=False)
+    series = load_any(named, **reading)
     facts = describe_series(series)
     if as_json:
         typer.echo(json.dumps(facts, indent=2, allow_nan=False))
     else:
-        _print_description(source, facts)
+        _print_description(named, facts)
+        told = "".join(f" {name} {shlex.quote(value)}" for name, value in options.as_options(reading).items())
+        typer.echo(f"next: tamedit train {shlex.quote(named)}{told} --out runs/first")
 
 
 def _print_description(source: str, facts: dict[str, Any]) -> None:
@@ -144,8 +151,14 @@ def _print_description(source: str, facts: dict[str, Any]) -> None:
             for name, numbers in facts["panel"].items()
         ]
         print_table("Over the meters", ("of a meter", "minimum", "median", "maximum"), rows)
-    for note in facts["notes"]:
-        typer.echo(f"· {note}")
+    for title, said in (("Understood:", facts["inferred"]), ("Found in the rows:", facts["findings"])):
+        for line in [title, *(f"· {note}" for note in said)] if said else ():
+            options.say(line)
+    typer.echo(
+        f"A run would learn from {facts['meters']:,} meter{'s' * (facts['meters'] != 1)} with the target"
+        f"{'s' * (len(facts['channels']) != 1)} {', '.join(one['name'] for one in facts['channels'][:8])}, in windows of some "
+        "days, and keep the last 15 % of every meter for test."
+    )
 
 
 def _spoken_gaps(gaps: dict[str, Any]) -> str:

@@ -33,6 +33,7 @@ COLUMNS = {
     "coverage50": "in 50 %",
     "coverage90": "in 90 %",
 }
+NOT_DRAWN = "this guess draws no intervals or paths, or there was nothing to score"
 COMPARED = {"CRPS": "CRPS", "path_total_CRPS": "total", "path_peak_CRPS": "peak"}
 
 
@@ -52,7 +53,7 @@ def show(evaluation: Any) -> None:
             for method, one in scores.items()
         ]
         title = f"{_what(evaluation, task)}, {evaluation.windows} test windows, z-units"
-        print_table(title, ("method", *shown.values()), cells)
+        print_table(title, ("method", *shown.values()), cells, nothing=NOT_DRAWN)
         for sentence in verdicts(evaluation, task):
             typer.echo(sentence)
         typer.echo()
@@ -114,7 +115,9 @@ def show_all(evaluation: Any) -> None:
                 bar = scores[BAR][metric.name]
                 if own is not None or bar is not None or known:
                     cells.append([metric.name, shown(own), interval, shown(bar), guess])
-            print_table(f"{_what(evaluation, task)}, {evaluation.windows} test windows, {name}", heads, cells)
+            print_table(
+                f"{_what(evaluation, task)}, {evaluation.windows} test windows, {name}", heads, cells, nothing=NOT_DRAWN
+            )
 
 
 def _what(evaluation: Any, task: str) -> str:
@@ -143,10 +146,24 @@ def evaluate(
     ] = None,
     samples: Annotated[int, typer.Option("--samples", help="Samples per window.", min=4)] = 20,
     horizon: Annotated[
-        int | None,
-        typer.Option("--horizon", help="Steps that the task forecast hides (one season if not given).", min=1),
+        str | None,
+        typer.Option(
+            "--horizon", help="What the task forecast hides: steps (24) or a duration (24h); one season if not given."
+        ),
     ] = None,
     windows: Annotated[int, typer.Option("--windows", help="Test windows at most.", min=1)] = 128,
+    generation: Annotated[
+        bool,
+        typer.Option(
+            "--generation", help="Measure homes that the model generates, against the test homes, instead of tasks."
+        ),
+    ] = False,
+    homes: Annotated[int, typer.Option("--homes", help="Homes to generate, with --generation.", min=2)] = 50,
+    days: Annotated[int, typer.Option("--days", help="Days of every home, at most, with --generation.", min=14)] = 84,
+    redraw: Annotated[
+        bool | None,
+        typer.Option("--redraw/--no-redraw", help="With --generation: the network draws every day of a home anew."),
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Show every metric, in both units.")] = False,
     protocol: Annotated[str | None, typer.Option("--protocol", hidden=True)] = None,
     resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of the windows.", min=0)] = 1000,
@@ -162,6 +179,13 @@ def evaluate(
 
     if protocol is not None:
         raise UserError(f"--protocol is now a separate command: tamedit peers {runs[0]} {protocol}.")
+    if generation:
+        from tamedit.cli.fidelity_command import measure_generation
+
+        if len(runs) > 1:
+            raise UserError("--generation measures one run; name one folder.")
+        measure_generation(runs[0], data, device, homes=homes, days=days, redraw=redraw, seed=seed, as_json=as_json)
+        return
     shared: dict[str, Any] = {
         **({} if tasks is None else {"tasks": [name.strip() for name in tasks.split(",")]}),
         "samples": samples,
@@ -204,4 +228,4 @@ def score_run(run: Path, data: str | None, device: str, shared: dict[str, Any], 
     config, facts = load_run(run)
     _, split = load_split(data or config.source, study=facts.study_for(data), **facts.reading)
     with RunProgress(quiet=quiet, counted="window") as progress:
-        return score_all(model, split, **shared, progress=lambda done, total: progress(done, total, {}))
+        return score_all(model, split, **shared, progress=progress)

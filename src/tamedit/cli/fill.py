@@ -1,16 +1,26 @@
 """`tamedit impute`, `tamedit forecast`, `tamedit generate`: a model and a table in, a table out."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tamedit.cli import options
+from tamedit.cli.progress import RunProgress
 from tamedit.errors import UserError
 
-Run = Annotated[Path, typer.Argument(help="Folder made by `tamedit train`.")]
-File = Annotated[Path, typer.Argument(help="CSV or Parquet file with the model's columns; NaN or empty = missing.")]
+Run = Annotated[
+    Path,
+    typer.Argument(help="Folder made by `tamedit train`, or `homes`: the model of loads that ships with the package."),
+]
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        help="CSV, Parquet or Excel file with the model's columns, several, or a folder; NaN or empty = missing."
+    ),
+]
 Out = Annotated[Path, typer.Option("--out", help="Where to write: .csv or .parquet.")]
 Samples = Annotated[int, typer.Option("--samples", help="Samples per cell.", min=1, max=100_000)]
 Quantiles = Annotated[str, typer.Option("--quantiles", help="Quantiles beside the median, comma separated.")]
@@ -18,7 +28,7 @@ QUANTILES = "0.05,0.25,0.75,0.95"
 AllSamples = Annotated[bool, typer.Option("--all-samples", help="Write every sample instead of median and quantiles.")]
 
 
-def _write(table: Any, out: Path) -> None:
+def write_table(table: Any, out: Path) -> None:
     """As CSV, numbers are the shortest texts that read back as the same float32: observed cells stay, to single precision."""
     from tamedit.files import write_with
 
@@ -29,8 +39,11 @@ def _write(table: Any, out: Path) -> None:
         write_with(out, lambda path: table.to_csv(path, index=keep_index))
 
 
-def _check_out(out: Path, *inputs: Path | None) -> None:
+def check_out(out: Path, inputs: Sequence[str] = (), also: Path | None = None) -> None:
     """Check before the long work that a table can be written there without loss."""
+    from tamedit.data.reading.several import files_of
+
+    read = [path for one in inputs for path in files_of(one) or [Path(one)]] + ([] if also is None else [also])
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise UserError(f"--out {out} must end in .csv or .parquet.")
     if out.is_dir():
@@ -40,7 +53,11 @@ def _check_out(out: Path, *inputs: Path | None) -> None:
         raise UserError(f"--out {out} lies below the file {above}; choose another place.")
     if not os.access(above, os.W_OK | os.X_OK):
         raise UserError(f"--out {out}: the folder {above} cannot be written to; choose another place.")
-    if out.resolve() in [path.resolve() for path in inputs if path is not None]:
+    if len(inputs) == 1 and Path(inputs[0]).is_dir() and out.parent.resolve() == Path(inputs[0]).resolve():
+        raise UserError(
+            f"--out {out} lies in the folder that is read, and would be read the next time; name another place."
+        )
+    if out.resolve() in [path.resolve() for path in read]:
         raise UserError(f"--out {out} is the table to be read, which would be lost; name another file.")
 
 
@@ -48,28 +65,33 @@ def _check_out(out: Path, *inputs: Path | None) -> None:
 def impute(
     *,
     run: Run,
-    file: File,
+    file: Files,
     out: Out,
     samples: Samples = 100,
     quantiles: Quantiles = QUANTILES,
     all_samples: AllSamples = False,
+    only_filled: Annotated[
+        bool, typer.Option("--only-filled", help="Write the rows alone that have a filled cell.")
+    ] = False,
     seed: options.Seed = 0,
     reading: dict[str, Any],
     device: options.Device = "auto",
     as_json: options.AsJson = False,
 ) -> None:
-    """Fill every gap of a table: the median, with quantiles next to it.
+    """Fill every gap of a table: the median, with quantiles next to it, and a column that says which cells were filled.
 
     Observed cells are kept, to single precision.
     """
-    _check_out(out, file)
+    check_out(out, file)
     from tamedit.tasks.model import Model
 
     model = Model.load(run, device)
-    series = model.read(file, **reading)
+    series = model.read(options.one_source(file, private=False), **reading)
     options.say_notes((*series.notes, *series.findings), as_json)
-    table = model.impute(series, samples=samples, quantiles=quantiles, all_samples=all_samples, seed=seed)
-    _write(table, out)
+    drawing: dict[str, Any] = {"samples": samples, "quantiles": quantiles, "all_samples": all_samples, "seed": seed}
+    with RunProgress(quiet=as_json, counted="window") as progress:
+        table = model.impute(series, only_filled=only_filled, progress=progress, **drawing)
+    write_table(table, out)
     options.wrote([out], as_json, rows=len(table))
 
 
@@ -77,12 +99,20 @@ def impute(
 def forecast(
     *,
     run: Run,
-    file: File,
+    file: Files,
     horizon: Annotated[str, typer.Option("--horizon", help="How far to forecast: steps (24) or a duration (24h, 2D).")],
     out: Out,
     samples: Samples = 100,
     quantiles: Quantiles = QUANTILES,
     all_samples: AllSamples = False,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            "--since",
+            help="First stamp of the forecast, for all meters; by default after each one's last row.",
+        ),
+    ] = None,
     future: Annotated[
         Path | None, typer.Option("--future", help="CSV or Parquet file with the known covariates of the steps ahead.")
     ] = None,
@@ -92,34 +122,16 @@ def forecast(
     as_json: options.AsJson = False,
 ) -> None:
     """Forecast the steps after a table's last row."""
-    _check_out(out, file, future)
+    check_out(out, file, also=future)
+    from tamedit.tasks.common_start import different_ends
     from tamedit.tasks.model import Model
 
     model = Model.load(run, device)
-    series = model.read(file, **reading)
-    options.say_notes((*series.notes, *series.findings), as_json)
-    table = model.forecast(
-        series, horizon, samples=samples, quantiles=quantiles, all_samples=all_samples, seed=seed, future=future
-    )
-    _write(table, out)
-    options.wrote([out], as_json, rows=len(table))
-
-
-def generate(
-    run: Run,
-    count: Annotated[int, typer.Option("--count", help="Windows to generate.", min=1, max=1_000_000)],
-    out: Out,
-    start: Annotated[
-        str | None, typer.Option("--start", help="First stamp of every window (random days if not given).")
-    ] = None,
-    seed: options.Seed = 0,
-    device: options.Device = "auto",
-    as_json: options.AsJson = False,
-) -> None:
-    """Generate synthetic windows."""
-    _check_out(out)
-    from tamedit.tasks.model import Model
-
-    table = Model.load(run, device).generate(count, start=start, seed=seed)
-    _write(table, out)
+    series = model.read(options.one_source(file, private=False), **reading)
+    ends = () if since else different_ends(series)
+    options.say_notes((*series.notes, *series.findings, *ends), as_json)
+    drawing: dict[str, Any] = {"samples": samples, "quantiles": quantiles, "all_samples": all_samples, "seed": seed}
+    with RunProgress(quiet=as_json, counted="window") as progress:
+        table = model.forecast(series, horizon, since=since, future=future, progress=progress, **drawing)
+    write_table(table, out)
     options.wrote([out], as_json, rows=len(table))

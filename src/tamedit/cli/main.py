@@ -17,12 +17,15 @@ from tamedit.cli.data import app as data_app
 from tamedit.cli.demo import demo
 from tamedit.cli.diagnose import Diagnose, diagnose
 from tamedit.cli.evaluate_command import evaluate
-from tamedit.cli.fill import forecast, generate, impute
+from tamedit.cli.fidelity_command import fidelity
+from tamedit.cli.fill import forecast, impute
 from tamedit.cli.flags import in_flags
+from tamedit.cli.generate_command import generate
 from tamedit.cli.plan_command import plan
 from tamedit.cli.release_command import release, verify
 from tamedit.cli.report import report
 from tamedit.cli.request_options import KnowsOldNames
+from tamedit.cli.serve import serve
 from tamedit.cli.train import train
 from tamedit.errors import UserError, first_complaint
 
@@ -32,14 +35,29 @@ app = typer.Typer(
     name="tamedit",
     help="Differentially private diffusion transformers for time series: fill gaps, forecast, generate.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.add_typer(data_app, name="data", help="Named data sets, the simulator, and a description of a file.")
 app.command(cls=KnowsOldNames)(train)
 app.command(cls=Diagnose)(diagnose)
-for command in (impute, forecast, generate, evaluate, report, plan, account, audit, calibrate, release, verify, demo):
-    app.command()(command)
+ONE_THREAD = (plan, account, calibrate, release, verify)  # is all they use
+for command in (
+    impute,
+    forecast,
+    generate,
+    evaluate,
+    fidelity,
+    report,
+    plan,
+    account,
+    audit,
+    calibrate,
+    release,
+    verify,
+    serve,
+    demo,
+):
+    app.command()(command if command in ONE_THREAD else options.takes_threads(command))
 extensions.add_to(app)
 
 
@@ -63,7 +81,7 @@ def main() -> None:
     """Run a command; a user's mistake gives one sentence and exit code 2, a request to stop exit code 130."""
     _state["debug"] = False
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="tamedit")  # also as python -m, for completion
     except options.Stopped as stopped:
         _end(str(stopped), 130)
     except UserError as error:

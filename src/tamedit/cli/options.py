@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from tamedit.cli.flags import flag, in_flags
+from tamedit.errors import UserError
 
 
 class Stopped(Exception):
@@ -29,6 +30,29 @@ MissingCovariates = Annotated[
         help="A covariate with gaps: refuse it, hold its last known value, or take zero (private runs do).",
     ),
 ]
+Columns = Annotated[
+    Literal["meters", "channels"] | None,
+    typer.Option("--columns", help="Many columns with like names: each a meter, or channels of one meter."),
+]
+FilesAre = Annotated[
+    Literal["meters", "parts"] | None,
+    typer.Option("--files", help="Several files: each a meter, or parts of one table (found if not given)."),
+]
+Missing = Annotated[
+    str | None, typer.Option("--missing", help="Values that stand for a missing reading, comma separated: -999.")
+]
+Round = Annotated[str | None, typer.Option("--round", help="Stamps with jitter: round them to this, such as 1min.")]
+Resample = Annotated[str | None, typer.Option("--resample", help="Another step between rows, such as 1h.")]
+Aggregate = Annotated[
+    Literal["sum", "mean"] | None,
+    typer.Option("--aggregate", help="With --resample: sum (energy) or mean (power) of the readings of a step."),
+]
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        help="A named data set (etth1, ettm1, household, ideal), a CSV, Parquet or Excel file, several of them, or a folder."
+    ),
+]
 NonNegative = Annotated[
     bool, typer.Option("--non-negative", help="State the public fact that readings cannot be negative.")
 ]
@@ -41,6 +65,7 @@ MovedData = Annotated[
         help="Where the data is now, if it has moved; or other data with the same columns, split in the same way.",
     ),
 ]
+Threads = Annotated[int, typer.Option("--threads", help="CPU threads (0: torch's choice).", min=0, max=1024)]
 Device = Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option("--device", help="Where to compute.")]
 
 
@@ -53,13 +78,34 @@ READING: dict[str, Any] = {
     "frequency": Frequency,
     "timezone": Timezone,
     "missing_covariates": MissingCovariates,
+    "columns": Columns,
+    "files": FilesAre,
+    "missing": Missing,
+    "round": Round,
+    "resample": Resample,
+    "aggregate": Aggregate,
 }
-LISTS = ("targets", "covariates")
+LISTS = ("targets", "covariates", "missing")
 
 
 def as_options(reading: dict[str, Any]) -> dict[str, str]:
     """How a table is read, as it would be written on the command line."""
-    return {flag(name): ",".join(value) if name in LISTS else str(value) for name, value in reading.items()}
+    return {
+        flag(name): ",".join(map(_short, value)) if name in LISTS else str(value) for name, value in reading.items()
+    }
+
+
+def _short(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def one_source(sources: list[str], private: bool) -> str:
+    """The data of a command as one text: several files as their pattern."""
+    if len(sources) == 1 and "://" not in sources[0]:
+        return sources[0]
+    from tamedit.data.reading.several import one_text
+
+    return one_text(sources, private)
 
 
 def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
@@ -68,7 +114,9 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def reader(**arguments: Any) -> None:
         given = {name: arguments.pop(name) for name in READING}
-        listed = {name: _listed(value) if name in LISTS else value for name, value in given.items()}
+        listed: dict[str, Any] = {name: _listed(value) if name in LISTS else value for name, value in given.items()}
+        if listed["missing"] is not None:
+            listed["missing"] = _numbers(listed["missing"])
         command(reading={name: value for name, value in listed.items() if value is not None}, **arguments)
 
     parameters: list[inspect.Parameter] = []
@@ -80,8 +128,35 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
     return reader
 
 
+def takes_threads(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command that computes for long the option --threads."""
+
+    @wraps(command)
+    def limited(*, threads: int, **arguments: Any) -> None:
+        if threads:
+            import torch
+
+            torch.set_num_threads(threads)
+        command(**arguments)
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    own = [one.replace(kind=kind) for one in inspect.signature(command).parameters.values()]
+    last = inspect.Parameter("threads", kind, default=0, annotation=Threads)
+    limited.__signature__ = inspect.Signature([*own, last])  # type: ignore[attr-defined]
+    return limited
+
+
 def _listed(names: str | None) -> list[str] | None:
     return [name.strip() for name in names.split(",") if name.strip()] if names else None
+
+
+def _numbers(texts: list[str]) -> list[float]:
+    try:
+        return [float(text) for text in texts]
+    except ValueError:
+        raise UserError(
+            f"--missing {','.join(texts)} is not a list of numbers; write it as -999 or -999,9999."
+        ) from None
 
 
 def say(sentence: str) -> None:

@@ -1,6 +1,7 @@
 """`tamedit plan`: how to spend a privacy budget, from public facts alone."""
 
 import shlex
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from tamedit.errors import UserError
 from tamedit.formatting import print_table
 from tamedit.runs.request import HOMES, MINUTES, SIMULATED, TrainRequest
 
+GENERATORS = {"population": "add --population with --lower and --upper", "evolution": "train with --engine evolution"}
 DATES = ("study", "train_until", "validate_until")
 
 if TYPE_CHECKING:
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 def plan(
     *,
     source: Annotated[
-        str | None, typer.Argument(help="A named data set or a file, whose units are counted; or give --units.")
+        list[str] | None,
+        typer.Argument(help="A named data set, files or a folder, whose units are counted; or give --units."),
     ] = None,
     chosen: dict[str, Any],
     units: Annotated[
@@ -56,8 +59,9 @@ def plan(
         raise UserError(
             f"--init {init} contains no trained model; name a folder made by `tamedit train`, `homes` or `simulated`."
         )
-    if source is not None:
-        found = plan_request(source, request, cores=cores)
+    data = None if source is None else options.one_source(source, private=True)
+    if data is not None:
+        found = plan_request(data, request, cores=cores)
     else:
         assert units is not None
         found = propose(
@@ -78,9 +82,23 @@ def plan(
     asked |= {"init": init, "window": request.window, "minutes": None if time == MINUTES else f"{time:g}"}
     asked |= {name: getattr(request, name) for name in DATES}
     flags = {flag(name): str(value) for name, value in asked.items() if value} | options.as_options(request.reading)
-    flags |= {"--bounds": found.bounds, "--out": "runs/private"}
+    flags |= {"--bounds": found.bounds, "--out": _free("runs/private")}
     command = " ".join(f"{name} {shlex.quote(value)}" for name, value in flags.items())
-    show(found, privacy.unit, f"tamedit train {shlex.quote(source or 'SOURCE')} {command}")
+    if data is None:  # without data there is nothing to train on: simulated homes show how it goes
+        show(
+            found,
+            privacy.unit,
+            f"tamedit data simulate --meters 50 --out homes.csv && tamedit train homes.csv {command}",
+        )
+        typer.echo("Give your own file in place of homes.csv.")
+        return
+    show(found, privacy.unit, f"tamedit train {shlex.quote(data)} {command}")
+
+
+def _free(folder: str) -> str:
+    """The folder, or the first of its name that is not there yet."""
+    names = (folder if number == 1 else f"{folder}-{number}" for number in count(1))
+    return next(name for name in names if not Path(name).exists())
 
 
 def show(found: "Proposal", unit: str, command: str) -> None:
@@ -105,6 +123,7 @@ def show(found: "Proposal", unit: str, command: str) -> None:
         typer.echo(f"warning: {found.reasons['unit']}; day, week or series protect more.")
     if found.warning is not None:
         typer.echo(f"warning: {found.warning}")
+    typer.echo(f"to generate homes: {GENERATORS[found.generator]}; {found.generating}.")
     typer.echo(f"about {found.minutes:.0f} minutes; every number may be overridden.")
     typer.echo("A plan from a file counts its meters exactly: it is for you, and not covered by any guarantee.")
     typer.echo(f"next: {command}")

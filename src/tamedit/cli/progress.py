@@ -25,7 +25,8 @@ class RunProgress:
         if self.bar is not None:
             self.bar.stop()
 
-    def __call__(self, step: int, steps: int, numbers: dict[str, float]) -> None:
+    def __call__(self, step: int, steps: int, numbers: dict[str, float] | None = None) -> None:
+        numbers = numbers or {}
         if self.quiet:
             return
         words = "  ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in numbers.items())

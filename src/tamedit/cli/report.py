@@ -33,7 +33,7 @@ def report(
         typer.echo(f"Drawing {samples} samples for up to {windows} test windows, at each of up to {len(TASKS)} tasks …")
     shared: dict[str, Any] = {"samples": samples, "windows": windows, "seed": seed, "device": device}
     with RunProgress(quiet=as_json, counted="window") as bar:
-        found = find(run, source=data, **shared, progress=lambda done, total: bar(done, total, {}))
+        found = find(run, source=data, **shared, progress=bar)
     write_report(found, place)
     facts = {
         "run": str(run),

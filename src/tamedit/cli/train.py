@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 @asks_for(*CHOICES, out=...)
 def train(
     *,
-    source: Annotated[
-        str, typer.Argument(help="A named data set (etth1, ettm1, household, ideal), or a CSV or Parquet file.")
-    ],
+    source: options.Sources,
     chosen: dict[str, Any],
     device: options.Device = "auto",
-    threads: Annotated[int, typer.Option("--threads", help="CPU threads (0: torch's choice).", min=0, max=1024)] = 0,
+    threads: options.Threads = 0,
     diagnose_every: Annotated[
         int,
         typer.Option(
@@ -44,13 +42,21 @@ def train(
     speed = Speed(device=device, threads=threads, diagnose_every=diagnose_every)
     try:
         with progress:
-            prepared, outcome = run_request(source, request, speed=speed, progress=progress, say=say)
+            data = options.one_source(source, request.private)
+            prepared, outcome = run_request(data, request, speed=speed, progress=progress, say=say)
     except KeyboardInterrupt as stop:
         raise options.Stopped(str(stop) or "stopped.") from None
     if not outcome.finished:
         raise options.Stopped(
             f"stopped at step {outcome.step} of {prepared.config.training.steps}; continue with the same command and --resume."
         )
+    if request.engine == "evolution":
+        from tamedit.training.private.evolution import POPULATION
+
+        if not as_json and outcome.privacy is not None:
+            typer.echo(outcome.privacy["statement"])
+        options.wrote([prepared.folder / POPULATION], as_json, steps=outcome.step, privacy=outcome.privacy)
+        return
     if outcome.privacy is not None:  # else another process has the words
         _finish(prepared, outcome, as_json)
 

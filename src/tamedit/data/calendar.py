@@ -5,14 +5,17 @@ with a time zone are read on the local clock, because people follow it.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tamedit.data.series import Series
+from tamedit.data.tiled import Tiled
 
 CALENDAR_NAMES: tuple[str, ...] = ("day_sin", "day_cos", "week_sin", "week_cos", "year_sin", "year_cos")
 _DAYS_A_YEAR = 365.2425
+LARGE = 4_000_000  # rows, from which the calendar of all meters is kept once
 
 
 def calendar(times: pd.DatetimeIndex) -> np.ndarray:
@@ -32,9 +35,14 @@ def with_calendar(series: Series) -> Series:
     """The series with the six calendar channels behind its covariates (unchanged if it has them already)."""
     if set(CALENDAR_NAMES) <= set(series.covariate_names):
         return series
+    covariates: Any
+    if len(series) >= LARGE and not series.covariate_names and series.aligned:  # the same for all meters: kept once
+        covariates = Tiled(calendar(series.times[: int(series.offsets[1])]), len(series.meters))
+    else:
+        covariates = np.concatenate([series.covariates, calendar(series.times)], axis=1)
     return replace(
         series,
-        covariates=np.concatenate([series.covariates, calendar(series.times)], axis=1),
+        covariates=covariates,
         covariate_names=(*series.covariate_names, *CALENDAR_NAMES),
     )
 

@@ -55,6 +55,18 @@ def drop_negatives(series: Series) -> Series:
     )
 
 
+def negatives(series: Series, non_negative: bool) -> tuple[str, ...]:
+    """What there is to say of negative readings that were stated to be impossible. Counts readings: not private."""
+    with np.errstate(invalid="ignore"):
+        count = int((series.values < 0).sum()) if non_negative else 0
+    if not count:
+        return ()
+    return (
+        f"{count:,} reading{'s are' if count > 1 else ' is'} negative, although non_negative says that none can be; the model "
+        "never draws one, but learns from these.",
+    )
+
+
 def moving_average(values: np.ndarray, width: int) -> np.ndarray:
     """Centred mean over `width` steps of what is not NaN (fewer at the borders); NaN where there is nothing."""
     known = ~np.isnan(values)

@@ -1,4 +1,7 @@
-"""From a publisher's files to ours: the UCI household's minutes and the IDEAL homes' seconds become hours."""
+"""From a publisher's files to ours: the UCI household's minutes and the IDEAL homes' seconds become hours.
+
+Panels that need no averaging are in `panels`.
+"""
 
 import re
 import zipfile
@@ -9,7 +12,8 @@ from typing import IO
 import numpy as np
 import pandas as pd
 
-from tamedit.data.catalogue import source
+from tamedit.data.catalogue import SOURCES, source
+from tamedit.data.panels import PANELS, convert_panel
 from tamedit.errors import UserError
 from tamedit.files import write_with
 
@@ -20,6 +24,13 @@ _MINUTES_NEEDED = 30
 
 def convert(name: str, raw: Path, out: Path) -> None:
     """Write the data set `name` in our form to `out`, from what its publisher offers (`raw`: a file, zip or folder)."""
+    if name in PANELS:
+        convert_panel(name, raw, out)
+        return
+    if name not in SOURCES:
+        raise UserError(
+            f"There is no data set {name!r} to convert; choose one of household, ideal, {', '.join(PANELS)}."
+        )
     wanted, raw = source(name), Path(raw)
     if wanted.url is not None:
         raise UserError(f"{name!r} needs no conversion; run: tamedit data fetch {name}")

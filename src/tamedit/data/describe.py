@@ -26,6 +26,8 @@ def describe(series: Series, width: int = 28) -> dict[str, Any]:
         "covariates": list(series.covariate_names),
         "panel": _panel(series, missing) if len(series.meters) > 1 else None,
         "notes": [*series.notes, *series.findings],
+        "inferred": list(series.notes),
+        "findings": list(series.findings),
     }
 
 

@@ -10,12 +10,14 @@ import pandas as pd
 
 from tamedit.data import sources
 from tamedit.data.calendar import without_calendar
-from tamedit.data.series import Series, read
+from tamedit.data.reading.several import Several
+from tamedit.data.reading.tables import Table
+from tamedit.data.series import Series, read, read_fleet
 from tamedit.data.split import Split, split_by_study, split_by_time
 from tamedit.data.study import Study
 from tamedit.errors import UserError
 
-Data: TypeAlias = str | Path | pd.DataFrame | np.ndarray | Series
+Data: TypeAlias = str | Path | Several | pd.DataFrame | np.ndarray | Table | Series
 IN_MEMORY = "a table in memory"  # the source of a run that was not read from a file
 
 
@@ -39,7 +41,8 @@ def load_split(
         return series, split_by_time(series)
     if not isinstance(source, Series | np.ndarray):
         reading = {"missing_covariates": "zero"} | reading
-    series = without_calendar(_series(source, **reading))
+    large = read_fleet(Path(source), **reading) if isinstance(source, str | Path) else None
+    series = without_calendar(_series(source, **reading) if large is None else large)
     if private and series.id_guessed:
         raise UserError(
             f"Column {series.id_name!r} may or may not name the meters, and a guarantee per meter depends on it; say so with "

@@ -14,10 +14,15 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from tamedit.data.reading import assemble
+from tamedit.data.reading import assemble, streamed
 from tamedit.data.reading.columns import MissingCovariates, Wanted
 from tamedit.data.reading.grid import MICROSECONDS_A_DAY, Step, after, microseconds, moved, spoken
+from tamedit.data.reading.meter_columns import ColumnsAre
+from tamedit.data.reading.resample import Aggregate
+from tamedit.data.reading.several import FilesAre, Several
+from tamedit.data.reading.tables import Table
 from tamedit.errors import UserError
+from tamedit.files import on_disk
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +67,7 @@ class Series:
         return len(self.times)
 
     def __repr__(self) -> str:
-        span = f"{self.times.min()} … {self.times.max()}" if len(self) else "no rows"
+        span = "{} … {}".format(*self.span) if len(self) else "no rows"
         return (
             f"Series({len(self):,} rows every {self.spoken_step}, {len(self.meters):,} meter"
             f"{'s' * (len(self.meters) != 1)}, {span}, targets {', '.join(self.targets)})"
@@ -112,6 +117,14 @@ class Series:
         starts = np.clip(np.asarray(starts, dtype=np.int64), 0, self.lengths)
         stops = np.clip(np.asarray(stops, dtype=np.int64), starts, self.lengths)
         lengths = stops - starts
+        if (
+            self.rectangular
+            and lengths[0] > 0
+            and isinstance(self.covariates, np.ndarray)
+            and (starts == starts[0]).all()
+            and (lengths == lengths[0]).all()
+        ):
+            return self._columns(int(starts[0]), int(lengths[0]))
         kept = np.flatnonzero(lengths)
         offsets = np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.int64)
         if len(kept) == 1:  # a view, not a copy
@@ -127,6 +140,46 @@ class Series:
             times=self.times[index],
             meters=tuple(self.meters[meter] for meter in kept),
             offsets=offsets,
+        )
+
+    @property
+    def span(self) -> tuple[pd.Timestamp, pd.Timestamp]:
+        """The first and the last stamp; pandas would copy all stamps to find them."""
+        numbers = self.times.asi8
+        return self.times[int(numbers.argmin())], self.times[int(numbers.argmax())]
+
+    @property
+    def rectangular(self) -> bool:
+        """Whether there are several meters, all with the same number of rows."""
+        return len(self.meters) > 1 and bool((self.lengths == self.lengths[0]).all())
+
+    @property
+    def aligned(self) -> bool:
+        """Whether all meters have a row at the same stamps."""
+        if not self.rectangular:
+            return False
+        stamps = self.times.asi8.reshape(len(self.meters), int(self.lengths[0]))
+        return bool((stamps == stamps[0]).all())
+
+    def _columns(self, start: int, length: int) -> "Series":
+        """The same rows of every meter of a rectangular series, without a number for each of them."""
+        meters = len(self.meters)
+
+        def cut(array: np.ndarray) -> np.ndarray:
+            part = array.reshape(meters, int(self.lengths[0]), *array.shape[1:])[:, start : start + length]
+            shape = (meters * length, *array.shape[1:])
+            if not isinstance(array, np.memmap):
+                return part.reshape(shape)
+            there = on_disk(shape)
+            there.reshape(part.shape)[:] = part
+            return there
+
+        return replace(
+            self,
+            values=cut(self.values),
+            covariates=cut(self.covariates),
+            times=stamps_like(self.times, cut(self.times.asi8)),
+            offsets=np.arange(meters + 1, dtype=np.int64) * length,
         )
 
     def rows(self, start: int, stop: int) -> "Series":
@@ -176,7 +229,7 @@ class Series:
 
 
 def read(
-    source: str | Path | pd.DataFrame | np.ndarray,
+    source: str | Path | pd.DataFrame | np.ndarray | Several | Table,
     *,
     time: str | None = None,
     id: str | None = None,
@@ -186,8 +239,17 @@ def read(
     frequency: str | None = None,
     timezone: str | None = None,
     missing_covariates: MissingCovariates = "refuse",
+    columns: ColumnsAre | None = None,
+    files: FilesAre | None = None,
+    missing: float | Sequence[float] = (),
+    round: str | None = None,
+    resample: str | None = None,
+    aggregate: Aggregate | None = None,
 ) -> Series:
-    """A series from a CSV or Parquet file, a DataFrame, or an array of shape (N, time, channels).
+    """A series from a CSV, Parquet or Excel file, several of them, a DataFrame, or an array of shape (N, time, channels).
+
+    Several files are a list, a folder or a pattern ("meters/*.csv"). Each is a meter, named by its file, unless they have a
+    column of meters.
 
     Columns that are not named are found: the stamps by name and content, the meters by name (or as the text column of
     a table whose stamps repeat), the targets as all other columns. What was assumed is said in `notes`.
@@ -201,6 +263,11 @@ def read(
         frequency    step between rows ("1h", "15min", "1D", "1MS"); the most common step if not given
         timezone     such as "Europe/London": stamps without an offset are local times there, others are converted
         missing_covariates   "refuse" a covariate with gaps, "hold" its last known value, or take it as "zero" (private runs do)
+        columns      "meters" if every column of readings is a meter, "channels" if they are channels of one (asked if unclear)
+        files        "meters" if every file is a meter, "parts" if the files are parts of one table (asked if unclear)
+        missing      values that stand for a missing reading, such as -999
+        round        stamps with jitter are rounded to this, such as "1min"
+        resample     another step, such as "1h"; `aggregate` says how: "sum" for energy, "mean" for power
 
     Nothing is filled in: rows of the grid without a reading are NaN.
     """
@@ -208,11 +275,29 @@ def read(
         raise UserError(f"value={value!r} and targets={list(targets)} were both given; name the targets once.")
     if missing_covariates not in get_args(MissingCovariates):
         raise UserError(f"missing_covariates={missing_covariates!r} is not known; choose 'refuse', 'hold' or 'zero'.")
+    if (resample is None) != (aggregate is None):
+        raise UserError(
+            "`resample` and `aggregate` belong together: say resample='1h' with aggregate='sum' (energy) or 'mean' (power)."
+        )
+    for name, given, known in (
+        ("columns", columns, get_args(ColumnsAre)),
+        ("files", files, get_args(FilesAre)),
+        ("aggregate", aggregate, get_args(Aggregate)),
+    ):
+        if given is not None and given not in known:
+            raise UserError(f"{name}={given!r} is not known; choose {' or '.join(map(repr, known))}.")
     named = value if value is not None else targets
     names = (named,) if isinstance(named, str) else None if named is None else tuple(named)
     if isinstance(source, np.ndarray):
-        columns = {"time": time, "id": id, "covariates": covariates, "frequency": frequency, "timezone": timezone}
-        if idle := [name for name, given in columns.items() if given]:
+        told: dict[str, object] = {
+            "time": time,
+            "id": id,
+            "covariates": covariates,
+            "frequency": frequency,
+            "timezone": timezone,
+        }
+        told |= {"columns": columns, "files": files, "missing": missing, "round": round, "resample": resample}
+        if idle := [name for name, given in told.items() if given]:
             raise UserError(
                 f"{', '.join(idle)}: an array has no columns, and its rows are taken as hours; give a table with stamps instead."
             )
@@ -226,8 +311,30 @@ def read(
             frequency=frequency,
             timezone=timezone,
             missing_covariates=missing_covariates,
+            columns=columns,
+            files=files,
+            missing=tuple(missing) if isinstance(missing, Sequence) else (missing,),
+            round=round,
+            resample=resample,
+            aggregate=aggregate,
         )
         parts = assemble.from_table(source, wanted)
+    return _series_of(parts, missing_covariates)
+
+
+def read_fleet(path: Path, **reading: Any) -> Series | None:
+    """A large Parquet file with the rows of all meters on one grid, its values on disk; None where `read` must read it."""
+    named = [name for name in ("time", "id", "frequency") if name in reading]
+    targets = (reading["value"],) if "value" in reading else reading.get("targets")
+    targets = (targets,) if isinstance(targets, str) else targets
+    if set(reading) - {"time", "id", "frequency", "value", "targets", "missing_covariates"}:
+        return None
+    wanted = Wanted(targets=None if targets is None else tuple(targets), **{name: reading[name] for name in named})
+    parts = streamed.from_file(path, wanted)
+    return None if parts is None else _series_of(parts, "zero")
+
+
+def _series_of(parts: assemble.Parts, missing_covariates: MissingCovariates) -> Series:
     return Series(
         values=parts.values,
         covariates=parts.covariates,
@@ -249,6 +356,12 @@ def read(
     )
 
 
+def stamps_like(times: pd.DatetimeIndex, numbers: np.ndarray) -> pd.DatetimeIndex:
+    """Stamps from their numbers, in the unit and zone of others."""
+    utc = pd.DatetimeIndex(numbers.view(f"datetime64[{times.unit}]"))
+    return utc if times.tz is None else utc.tz_localize("UTC").tz_convert(times.tz)
+
+
 def check_reading(method: Callable[..., Any], given: Iterable[str]) -> None:
     """Refuse a keyword that neither the method nor `read`, to which it passes keywords on, knows: at the call it was given to."""
     parameters = [one for each in (method, read) for one in inspect.signature(each).parameters.values()]
@@ -261,7 +374,7 @@ def check_reading(method: Callable[..., Any], given: Iterable[str]) -> None:
 
 
 def read_csv(
-    path: str | Path,
+    path: str | Path | Several,
     *,
     time: str | None = None,
     id: str | None = None,
@@ -271,10 +384,16 @@ def read_csv(
     frequency: str | None = None,
     timezone: str | None = None,
     missing_covariates: MissingCovariates = "refuse",
+    columns: ColumnsAre | None = None,
+    files: FilesAre | None = None,
+    missing: float | Sequence[float] = (),
+    round: str | None = None,
+    resample: str | None = None,
+    aggregate: Aggregate | None = None,
 ) -> Series:
-    """A series from a CSV file: `read` with a path."""
+    """A series from a CSV file, a folder or several files: `read` with a path."""
     return read(
-        Path(path),
+        path,
         time=time,
         id=id,
         value=value,
@@ -283,4 +402,10 @@ def read_csv(
         frequency=frequency,
         timezone=timezone,
         missing_covariates=missing_covariates,
+        columns=columns,
+        files=files,
+        missing=missing,
+        round=round,
+        resample=resample,
+        aggregate=aggregate,
     )

@@ -19,18 +19,22 @@ to run, but it is not independent of `ideal`: a study that pre-trains on it and 
 `variety` draws those four again for every meter, over a range that is much wider than they were moved.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 from scipy.signal import lfilter
 
 from tamedit.data.reading.grid import Step
 from tamedit.data.series import Series
+from tamedit.data.traits import NAMES, Traits
 from tamedit.errors import UserError
 
 _MINUTE = 60_000_000
 INTERVALS = (15, 30, 60)  # minutes
+FACTORS = ("standby", "habits", "appliances", "heating")  # which `variety` spreads
 # Of runs on these data sets that begin from simulated homes, every statement says so.
 OWES_TO = {
     "ideal": "four constants of the simulator of homes, which were moved towards summary figures of `ideal` by hand"
@@ -94,6 +98,44 @@ def simulate(
         raise UserError(f"variety={variety} must lie between 0 and 2.")
     if outage_hours < 1:
         raise UserError(f"outage_hours={outage_hours} must be at least 1.")
+    times, clock = _grid(hours, start, seed, minutes, region)
+    per_hour, rows = clock.per_hour, len(times)
+    values = np.empty((meters, rows), dtype=np.float32)
+    for meter in range(meters):
+        generator = np.random.default_rng([seed, meter])
+        load = _load(generator, clock, Traits(generator), region, variety)
+        _disturb(load, generator, spike_rate / per_hour, negative_rate / per_hour)
+        load[_outages(generator, rows, outage_rate / per_hour, outage_hours * per_hour)] = np.nan
+        values[meter] = load
+    return _series(values, times, minutes, f"Simulated with seed {seed}: no real person's data.")
+
+
+def simulate_homes(
+    homes: Float[np.ndarray, "H P"],
+    hours: int,
+    start: str = "2023-01-01",
+    seed: int = 0,
+    *,
+    minutes: int = 60,
+    numbers: Sequence[int] | np.ndarray | None = None,
+) -> Series:
+    """Load of homes whose traits are given (`data/traits.py`), without glitches and outages: always in the long layout.
+
+    The traits say what a home is like; the seed and its number (its place in the list if `numbers` are not given) say what
+    happens there.
+    """
+    _check(len(homes), hours, seed)
+    times, clock = _grid(hours, start, seed, minutes, USUAL)
+    values = np.empty((len(homes), len(times)), dtype=np.float32)
+    for place, (number, home) in enumerate(zip(range(len(homes)) if numbers is None else numbers, homes, strict=True)):
+        generator = np.random.default_rng([seed, int(number)])
+        given = dict(zip(NAMES, home.tolist(), strict=True))
+        values[place] = _load(generator, clock, Traits(generator, given), USUAL)
+    return replace(_series(values, times, minutes, "Simulated from given traits."), layout="long")
+
+
+def _grid(hours: int, start: str, seed: int, minutes: int, region: Region) -> tuple[pd.DatetimeIndex, _Clock]:
+    """The stamps of every meter, and what all meters share."""
     try:
         first = pd.Timestamp(start)
     except ValueError as error:
@@ -101,16 +143,12 @@ def simulate(
     if minutes not in INTERVALS:
         raise UserError(f"minutes={minutes} must be one of {', '.join(map(str, INTERVALS))}.")
     per_hour = 60 // minutes
-    rows = hours * per_hour
-    times = pd.date_range(first, periods=rows, freq=f"{minutes}min").as_unit("us")
-    clock = _clock(times, seed, per_hour, region.warmer)
-    values = np.empty((meters, rows), dtype=np.float32)
-    for meter in range(meters):
-        generator = np.random.default_rng([seed, meter])
-        load = _load(generator, clock, variety, region)
-        _disturb(load, generator, spike_rate / per_hour, negative_rate / per_hour)
-        load[_outages(generator, rows, outage_rate / per_hour, outage_hours * per_hour)] = np.nan
-        values[meter] = load
+    times = pd.date_range(first, periods=hours * per_hour, freq=f"{minutes}min").as_unit("us")
+    return times, _clock(times, seed, per_hour, region.warmer)
+
+
+def _series(values: Float[np.ndarray, "H T"], times: pd.DatetimeIndex, minutes: int, note: str) -> Series:
+    meters, rows = values.shape
     return Series(
         values=values.reshape(-1, 1),
         covariates=np.zeros((meters * rows, 0), dtype=np.float32),
@@ -120,7 +158,7 @@ def simulate(
         targets=("kwh",),
         covariate_names=(),
         frequency=pd.Timedelta(minutes=minutes),
-        notes=(f"Simulated with seed {seed}: no real person's data.",),
+        notes=(note,),
         layout="long" if meters > 1 else "wide",
         step=Step("elapsed", minutes * _MINUTE),
     )
@@ -158,14 +196,14 @@ def _bump(hour: np.ndarray, centre: float, width: float) -> np.ndarray:
     return np.exp(-0.5 * (distance / width) ** 2)
 
 
-def _profiles(generator: np.random.Generator, per_hour: int, later: float) -> np.ndarray:
+def _profiles(traits: Traits, per_hour: int, later: float) -> np.ndarray:
     """(2, 24 n) how active the home is at each time of a weekday and of a weekend day; mean about 1."""
     hour = np.arange(24 * per_hour) / per_hour
-    rise, return_home = later + generator.normal(7.3, 0.9), later + generator.normal(18.5, 1.0)
-    at_home, lie_in = generator.beta(1.2, 1.8), generator.uniform(0.5, 2.5)
-    morning, evening = generator.uniform(0.6, 1.8), generator.uniform(1.4, 2.8)
-    widths = generator.uniform(1.0, 1.8), generator.uniform(1.7, 2.8)
-    night = 0.08 + 0.5 * generator.beta(1, 6)
+    rise, return_home = later + traits["rise"], later + traits["return_home"]
+    at_home, lie_in = traits["at_home"], traits["lie_in"]
+    morning, evening = traits["morning"], traits["evening"]
+    widths = traits["morning_width"], traits["evening_width"]
+    night = 0.08 + 0.5 * traits["night"]
     weekday = morning * _bump(hour, rise, widths[0]) + evening * _bump(hour, return_home, widths[1])
     weekday += 1.3 * at_home * _bump(hour, 12.8, 3.2) + night
     weekend = 0.8 * morning * _bump(hour, rise + lie_in, 1.4 * widths[0]) + evening * _bump(
@@ -175,33 +213,31 @@ def _profiles(generator: np.random.Generator, per_hour: int, later: float) -> np
     return np.stack([weekday, weekend])
 
 
-def _load(generator: np.random.Generator, clock: _Clock, variety: float, region: Region) -> np.ndarray:
+def _load(
+    generator: np.random.Generator, clock: _Clock, traits: Traits, region: Region, variety: float = 0.0
+) -> np.ndarray:
     """One undisturbed meter, (T,) kWh per hour, above zero."""
     own = np.exp(variety * generator.standard_normal(4)) if variety else np.ones(4)
+    if traits.home is not None:
+        own = np.array([traits[name] for name in FACTORS])
     standby, habits, busyness, warmth = own * (region.standby, region.habits, region.appliances, region.heating)
     count, days, per_hour = len(clock.place), int(clock.day[-1]) + 1, clock.per_hour
-    size = generator.lognormal(0.0, 0.45)
-    profile = _profiles(generator, per_hour, region.later)[clock.weekend.astype(int), clock.place]
-    base = (
-        standby
-        * 0.095
-        * size**0.7
-        * generator.lognormal(0.0, 0.25)
-        * np.exp(_autocorrelated(generator, days, 0.97, 0.12))
-    )
+    size = traits["size"]
+    profile = _profiles(traits, per_hour, region.later)[clock.weekend.astype(int), clock.place]
+    base = standby * 0.095 * size**0.7 * traits["base"] * np.exp(_autocorrelated(generator, days, 0.97, 0.12))
     # The share of load that repeats from day to day differs: some homes run like clocks.
-    regular = generator.beta(2, 4)
-    season = 1 + generator.uniform(0.05, 0.35) * clock.winter
+    regular = traits["regular"]
+    season = 1 + traits["season"] * clock.winter
     busy = np.exp(_autocorrelated(generator, days, 0.5, 0.25) - 0.03)
     busy[_absent_days(generator, days)] = 0.0
     activity = busy[clock.day] * season * size
     events = generator.poisson(np.minimum(0.45 * busyness * profile, 4.0) / per_hour)
     appliances = per_hour * generator.gamma(np.maximum(0.8 * events, 1e-9), 0.55) * (events > 0)
-    spill = generator.uniform(0.15, 0.45)
+    spill = traits["spill"]
     appliances = np.convolve(appliances, _run(spill, per_hour))[:count]
     load = base[clock.day] + activity * (0.21 * habits * regular * profile + (1 - regular) * appliances)
-    if generator.random() < region.heated:
-        heat = warmth * generator.uniform(0.015, 0.05) * size * clock.cold * (0.6 + 0.4 * np.minimum(profile, 2.0))
+    if traits["heats"] < region.heated:
+        heat = warmth * traits["heat"] * size * clock.cold * (0.6 + 0.4 * np.minimum(profile, 2.0))
         load += heat * np.where(busy[clock.day] > 0, 1.0, 0.4)
     noise = np.exp(_autocorrelated(generator, count, 0.6 ** (1 / per_hour), 0.22))
     return np.asarray(load * noise + 0.01)

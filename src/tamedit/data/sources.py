@@ -14,6 +14,7 @@ from typing import Any
 from tamedit.data.catalogue import IDEAL_TEST, SOURCES, Source, source
 from tamedit.data.clean import drop_negatives, replace_negatives
 from tamedit.data.convert import convert
+from tamedit.data.reading.several import files_of
 from tamedit.data.series import Series, read
 from tamedit.data.split import Split, split_by_meter, split_by_rows, split_by_time
 from tamedit.errors import UserError
@@ -106,9 +107,10 @@ def load_any(source: str, *, private: bool = False, **reading: Any) -> Series:
                 "them out, or give the file's path."
             )
         return load(source, private=private)
-    if not Path(source).exists() and not Path(source).suffix:
+    if files_of(source) is None and not Path(source).exists() and not Path(source).suffix:
         raise UserError(
-            f"There is no file and no data set {source!r}; give a CSV or Parquet file, or one of {', '.join(SOURCES)}."
+            f"There is no file and no data set {source!r}; give a CSV or Parquet file, a folder of them, or one of "
+            f"{', '.join(SOURCES)}."
         )
     return read(source, **reading)
 

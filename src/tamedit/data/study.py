@@ -18,8 +18,9 @@ import numpy as np
 import pandas as pd
 
 from tamedit.choices import Frozen
-from tamedit.data.series import Series
+from tamedit.data.series import Series, stamps_like
 from tamedit.errors import UserError
+from tamedit.files import on_disk
 
 TRAINING = 0.7  # of the extent, where no dates are stated; the rest is halved
 SPARSE = 200  # rows of the grid per reading, from which the extent is taken for a mistake
@@ -90,8 +91,8 @@ class Study(Frozen):
 
     def lay(self, series: Series) -> Series:
         """The series with every meter on the grid of the study; rows outside are left out, rows without a reading are missing."""
-        step, rows = series.grid_step, self.rows(series)
-        ordinals = step.ordinals(series.times)
+        step, rows, aligned = series.grid_step, self.rows(series), series.aligned and not series.covariate_names
+        ordinals = step.ordinals(series.times[: int(series.offsets[1])] if aligned else series.times)
         _check_phase(series, ordinals)
         if rows < 2:
             raise UserError(
@@ -105,6 +106,9 @@ class Study(Frozen):
             )
         assert self.start is not None
         begin = _first_ordinal(series, self.start)
+        if aligned:  # on one grid already: moved as a whole
+            stamps = step.stamps(begin + step.size * np.arange(rows), series.times)
+            return _shifted(series, int(ordinals[0] - begin) // step.size, stamps)
         place = (ordinals - begin) // step.size
         inside = (ordinals >= begin) & (place < rows)
         position = (np.repeat(np.arange(meters), series.lengths) * rows + place)[inside]
@@ -140,6 +144,28 @@ def _date(name: str, value: Any) -> pd.Timestamp | None:
     if found is pd.NaT:
         raise UserError(f"{name}={value!r} is not a date; write it as 2023-01-31.")
     return found.tz_localize(None)
+
+
+def _shifted(series: Series, shift: int, stamps: pd.DatetimeIndex) -> Series:
+    """An aligned series with its first row at row `shift` of other stamps."""
+    meters, before, rows = len(series.meters), int(series.lengths[0]), len(stamps)
+    if shift == 0 and before == rows:
+        return series
+    shape = meters * rows, len(series.targets)
+    values = on_disk(shape) if isinstance(series.values, np.memmap) else np.empty(shape, dtype=np.float32)
+    there = values.reshape(meters, rows, shape[1])
+    first = min(max(shift, 0), rows)
+    last = max(min(shift + before, rows), first)
+    there[:, :first], there[:, last:] = np.nan, np.nan
+    there[:, first:last] = series.values.reshape(meters, before, shape[1])[:, first - shift : last - shift]
+    return replace(
+        series,
+        values=values,
+        covariates=np.zeros((meters * rows, 0), dtype=np.float32),
+        times=stamps_like(stamps, np.tile(stamps.asi8, meters)),
+        offsets=np.arange(meters + 1, dtype=np.int64) * rows,
+        reach=rows if series.reach else 0,
+    )
 
 
 def _ordinal(series: Series, date: str) -> int:

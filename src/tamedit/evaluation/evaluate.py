@@ -21,6 +21,7 @@ from tamedit.evaluation.scores import MAPE_FLOOR, Scores, score
 from tamedit.evaluation.task_table import NAMES, Layout, Question, Task, chosen_tasks
 from tamedit.evaluation.trial import Trial, check_samples, forecast_horizon, pick_windows
 from tamedit.streams import example_keys
+from tamedit.tasks.frames import Horizon
 from tamedit.tasks.model import Model
 
 __all__ = ["MOST_WINDOWS", "Evaluation", "Progress", "Row", "Watch", "evaluate", "pick_windows"]
@@ -118,7 +119,7 @@ def evaluate(
     *,
     tasks: Iterable[str] = NAMES,
     samples: int = 20,
-    horizon: int | None = None,
+    horizon: Horizon | None = None,
     windows: int = MOST_WINDOWS,
     seed: int = 0,
     sampler: SamplerConfig | None = None,
@@ -129,10 +130,11 @@ def evaluate(
     """Score the model and every free baseline on the test split; `resamples` = 0 leaves out the intervals.
 
     `tasks`: names from `task_table`. A task that the model's window is too short for is left out, and the result says why.
-    `horizon`: steps that the task `forecast` hides. `watch` is shown what every method drew, so that a picture of it needs no
-    second sampling. `progress(done, total)` counts the windows that the model has drawn, over all tasks.
+    `horizon`: what the task `forecast` hides: steps, or a duration such as "24h". `watch` is shown what every method drew, so
+    that a picture of it needs no second sampling. `progress(done, total)` counts the windows that the model has drawn, over
+    all tasks.
     """
-    ahead = forecast_horizon(model, horizon)
+    ahead = forecast_horizon(model, split.test, horizon)
     check_samples(samples)
     layout = Layout(model.spec.network.length, model.spec.examples.period, ahead)
     kept, left_out = chosen_tasks(tasks, layout)

@@ -21,6 +21,7 @@ from tamedit.evaluation.baselines import (
     seasonal_draws,
 )
 from tamedit.evaluation.intervals import bootstrap_weights, group_weights, usable_block
+from tamedit.tasks.frames import Horizon, steps_ahead
 from tamedit.tasks.model import Model
 from tamedit.windows.cut import Windows, cut
 
@@ -147,9 +148,11 @@ def check_samples(samples: int) -> None:
         raise UserError(f"samples={samples} must be at least 4, so that CRPS can be estimated without bias.")
 
 
-def forecast_horizon(model: Model, horizon: int | None) -> int:
+def forecast_horizon(model: Model, series: Series, horizon: Horizon | None) -> int:
     """Steps to forecast: a season if not said, at most three quarters of the window."""
     length = model.spec.network.length
+    if horizon is not None:
+        horizon = steps_ahead(series, horizon)
     longest = 3 * length // 4
     if horizon is not None and not 1 <= horizon <= longest:
         raise UserError(

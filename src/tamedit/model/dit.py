@@ -6,16 +6,19 @@
     output = W_out ((1 + γ) ⊙ LN(h) + β)                 W_out = 0 at the start
 
 No batch statistics, no dropout, nothing that mixes examples. What does not depend on the diffusion step is prepared once
-for all steps of a sampler.
+for all steps of a sampler. Nobody asks for cells that are observed, so the last block and the output are computed for the
+R steps alone that hold an unknown cell (`asked_steps`): all steps are its keys and values, but only these ask. Elsewhere
+the prediction is 0.
 """
 
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tamedit.kernels import GELU, Then, linear
 from tamedit.model.adaln import BoundedAdaLNZero, gated, modulate
 from tamedit.model.bounds import Bounds, Operator
 from tamedit.model.condition import ConditionEncoder, TimeEmbedding, sinusoids
@@ -28,9 +31,48 @@ class Prepared(NamedTuple):
 
     tokens: Float[Tensor, "B L D"]
     condition: Float[Tensor, "B D"]
+    unknown: Bool[Tensor, "B L"]  # the steps that hold an unknown cell
+    asked: Int64[Tensor, "B R"] | None  # the steps that the last block computes, these among them; None: all of them
 
     def repeat(self, times: int) -> "Prepared":
-        return Prepared(*(value.repeat_interleave(times, dim=0) for value in self))
+        tokens, condition, unknown = (value.repeat_interleave(times, dim=0) for value in self[:3])
+        asked = None if self.asked is None else self.asked.repeat_interleave(times, dim=0)
+        return Prepared(tokens, condition, unknown, asked)
+
+
+def asked_steps(unknown: Bool[Tensor, "B L"]) -> Int64[Tensor, "B R"] | None:
+    """The steps with unknown cells, as many of each window as the window with most has; observed ones fill up the others.
+
+    None if that is every step, or under `torch.func.vmap`, where no size may depend on numbers.
+    """
+    if torch._C._functorch.peek_interpreter_stack() is not None or not len(unknown):
+        return None
+    most = int(unknown.sum(1).max())
+    if most == unknown.shape[1]:
+        return None
+    return unknown.byte().argsort(dim=1, descending=True, stable=True)[:, : max(most, 1)]
+
+
+def at_steps(h: Float[Tensor, "B L *D"], asked: Int64[Tensor, "B R"] | None) -> Float[Tensor, "B R *D"]:
+    """The rows of these steps."""
+    return h if asked is None else h.flatten(0, 1).index_select(0, _flat(asked, h.shape[1])).unflatten(0, asked.shape)
+
+
+def _flat(asked: Int64[Tensor, "B R"], length: int) -> Int64[Tensor, " N"]:
+    """Their numbers when the windows lie end to end."""
+    return (asked + length * torch.arange(len(asked), device=asked.device)[:, None]).flatten()
+
+
+def apply(layer: nn.Module, inputs: Float[Tensor, "B L C"], then: Then = "none") -> Float[Tensor, "B L D"]:
+    """A layer and the activation after it; by one kernel if it is an ordinary one that nobody listens to."""
+    if (
+        not torch.is_grad_enabled()
+        and type(layer) is nn.Linear
+        and not (layer._forward_hooks or layer._forward_pre_hooks)
+    ):
+        return linear(inputs, layer.weight, layer.bias, then)
+    plain: Tensor = layer(inputs)
+    return F.gelu(plain, approximate="tanh") if then == GELU else plain
 
 
 class Attention(nn.Module):
@@ -42,13 +84,11 @@ class Attention(nn.Module):
         self.query_key_value = nn.Linear(width, 3 * width)
         self.output = nn.Linear(width, width)
 
-    def forward(self, h: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
-        batch, length, width = h.shape
-        split = self.query_key_value(h).view(batch, length, 3, self.heads, width // self.heads)
-        query, key, value = split.permute(2, 0, 3, 1, 4)  # (B, heads, L, D / heads) each
-        mixed = F.scaled_dot_product_attention(query, key, value)
-        joined: Tensor = self.output(mixed.transpose(1, 2).reshape(batch, length, width))
-        return joined
+    def forward(self, h: Float[Tensor, "B L D"], asked: Int64[Tensor, "B R"] | None = None) -> Float[Tensor, "B R D"]:
+        query, key, value = apply(self.query_key_value, h).unflatten(-1, (3, self.heads, -1)).unbind(2)
+        query = at_steps(query, asked).transpose(1, 2)  # (B, heads, R, D / heads)
+        mixed = F.scaled_dot_product_attention(query, key.transpose(1, 2), value.transpose(1, 2))
+        return apply(self.output, mixed.transpose(1, 2).flatten(2))
 
 
 class Block(nn.Module):
@@ -63,10 +103,19 @@ class Block(nn.Module):
             nn.Linear(width, mlp_ratio * width), nn.GELU(approximate="tanh"), nn.Linear(mlp_ratio * width, width)
         )
 
-    def forward(self, h: Float[Tensor, "B L D"], condition: Float[Tensor, "B D"]) -> Float[Tensor, "B L D"]:
+    def forward(
+        self, h: Float[Tensor, "B L D"], condition: Float[Tensor, "B D"], asked: Int64[Tensor, "B R"] | None = None
+    ) -> Float[Tensor, "B R D"]:
         for_attention, for_mlp = self.adaln(condition)
-        h = h + gated(for_attention, self.attention(modulate(self.norm(h), for_attention)))
-        return h + gated(for_mlp, self.mlp(modulate(self.norm(h), for_mlp)))
+        mixed = self.attention(modulate(self.norm(h), for_attention), asked)
+        h = at_steps(h, asked) + gated(for_attention, mixed)
+        return h + gated(for_mlp, self._mlp(modulate(self.norm(h), for_mlp)))
+
+    def _mlp(self, v: Float[Tensor, "B R D"]) -> Float[Tensor, "B R D"]:
+        if not torch.is_grad_enabled():
+            return apply(self.mlp[2], apply(self.mlp[0], v, GELU))
+        mixed: Tensor = self.mlp(v)
+        return mixed
 
 
 class DiffusionTransformer(nn.Module):
@@ -106,18 +155,23 @@ class DiffusionTransformer(nn.Module):
         """Tokens and condition of what is observed: computed once, used at every step of a sampler."""
         known = torch.cat([context.values, context.observed, context.anchor, context.covariates], dim=-1)
         tokens = self.context_input(known) + self.positions[: known.shape[1]]  # (B, L, D)
-        return Prepared(tokens, self.condition_encoder(context))
+        unknown = (context.observed < context.channels[:, None, :]).any(-1)  # (B, L)
+        return Prepared(tokens, self.condition_encoder(context), unknown, asked_steps(unknown))
 
     def denoise(
         self, noised: Float[Tensor, "B L K"], time: Int64[Tensor, " B"], prepared: Prepared
     ) -> Float[Tensor, "B L K"]:
         condition = prepared.condition + self.time_embedding(time)  # (B, D)
         h = prepared.tokens + self.noised_input(noised)  # (B, L, D)
-        for block in self.blocks:
-            h = block(h, condition)  # (B, L, D)
+        asked = prepared.asked
+        for number, block in enumerate(self.blocks, start=1):
+            h = block(h, condition, asked if number == len(self.blocks) else None)  # (B, L, D), in the end (B, R, D)
         (final,) = self.final_adaln(condition)
-        predicted: Tensor = self.output(modulate(self.final_norm(h), final))  # (B, L, K)
-        return predicted
+        predicted: Tensor = self.output(modulate(self.final_norm(h), final))  # (B, R, K)
+        if asked is not None:
+            everywhere = predicted.new_zeros(noised.shape).flatten(0, 1)
+            predicted = everywhere.index_copy(0, _flat(asked, noised.shape[1]), predicted.flatten(0, 1)).view_as(noised)
+        return predicted * prepared.unknown[:, :, None]  # (B, L, K)
 
     def forward(
         self, noised: Float[Tensor, "B L K"], time: Int64[Tensor, " B"], context: Context

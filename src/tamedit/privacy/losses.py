@@ -14,13 +14,18 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from dp_accounting.pld import common, pld_pmf, privacy_loss_mechanism
+from dp_accounting.pld import pld_pmf, privacy_loss_mechanism
 from numpy.typing import NDArray
+from scipy.special import log_ndtr, logsumexp, ndtr
 from scipy.stats import binom
+
+from tamedit.privacy.composed import bounds
 
 SINGLE_POINTS = 40_000
 COMPOSED_POINTS = 800_000
-LARGEST_INTERVAL = 20.0
+GUIDES = 200
+LEAST_INTERVAL, LARGEST_INTERVAL = 1e-7, 20.0
+EXCESS, ROUGH = 2e-4, 4e-3  # shares of the variance of the loss that rounding adds: about those of ε
 TRUNCATION = -50.0  # ln of the mass of one step that may count as an infinite loss
 DEEP = -700.0
 SIDES = {
@@ -34,6 +39,7 @@ class Unreachable(Exception):
     """No loss distribution of bounded size represents this mechanism."""
 
 
+@lru_cache(maxsize=256)
 def binomial_mixture(k: int, rate: float, negligible: float = 1e-26) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sensitivities and weights of Binomial(k, q). Weights below `negligible` move *up*, to the next kept value or to k.
 
@@ -51,7 +57,17 @@ def binomial_mixture(k: int, rate: float, negligible: float = 1e-26) -> tuple[ND
 
 
 class MixtureLoss(privacy_loss_mechanism.MixtureGaussianPrivacyLoss):
-    """dp-accounting's mixture of Gaussians with a vectorised inverse of the loss."""
+    """dp-accounting's mixture of Gaussians with a vectorised inverse of the loss, and faster normal distributions."""
+
+    def noise_cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Pr[noise ≤ x]."""
+        found: NDArray[np.float64] = ndtr(np.asarray(x) / self._standard_deviation)
+        return found
+
+    def noise_log_cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """ln Pr[noise ≤ x]."""
+        found: NDArray[np.float64] = log_ndtr(np.asarray(x) / self._standard_deviation)
+        return found
 
     def inverse_privacy_losses(
         self, privacy_losses: NDArray[np.float64], precision: float = 1e-6
@@ -81,8 +97,11 @@ def _newton(
     target: NDArray[np.float64], slopes: NDArray[np.float64], heights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Roots of ln Σ_i exp(heights_i + slopes_i · y) = target, for every target."""
-    scaled = (target[:, None] - heights) / slopes
-    point = scaled.min(axis=1)
+    point = ((target[:, None] - heights) / slopes).min(axis=1)
+    if len(point) > 4 * GUIDES:  # begin near the root, between the roots of a few
+        order = np.argsort(target, kind="stable")
+        guides = order[np.linspace(0, len(order) - 1, GUIDES).astype(np.int64)]
+        point = np.interp(target, target[guides], _newton(target[guides], slopes, heights))
     for _ in range(60):
         terms = heights + slopes * point[:, None]
         top = terms.max(axis=1)
@@ -95,6 +114,7 @@ def _newton(
     return point
 
 
+@lru_cache(maxsize=64)
 def loss(rate: float, noise: float, k: int, side: str, truncation: float = TRUNCATION) -> Any:
     """The privacy loss of one step as dp-accounting's object; noise is in units of the clipping norm."""
     if rate == 1.0 or side == "replace":
@@ -113,10 +133,23 @@ def loss(rate: float, noise: float, k: int, side: str, truncation: float = TRUNC
 def single(rate: float, noise: float, k: int, side: str, interval: float, truncation: float = TRUNCATION) -> Any:
     """The pessimistic distribution of the privacy loss of one step, on multiples of `interval`, as a dense PLDPmf."""
     mechanism = loss(rate, noise, k, side, truncation)
-    bounds = mechanism.connect_dots_bounds()
-    low, high = math.floor(bounds.epsilon_lower / interval), math.ceil(bounds.epsilon_upper / interval)
-    deltas = mechanism.get_delta_for_epsilon(np.arange(low, high + 1) * interval)
-    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(interval, low, high, deltas).to_dense_pmf()
+    span = mechanism.connect_dots_bounds()
+    low, high = math.floor(span.epsilon_lower / interval), math.ceil(span.epsilon_upper / interval)
+    high += truncation == DEEP  # beyond the largest loss there is, −ln w₀, where it is bounded
+    deltas = np.minimum.accumulate(mechanism.get_delta_for_epsilon(np.arange(low, high + 1) * interval))
+    return _connected(interval, low, deltas)
+
+
+def _connected(interval: float, low: int, deltas: NDArray[np.float64]) -> pld_pmf.DensePLDPmf:
+    """Connect the dots δ(low h), δ((low + 1) h), …: dp-accounting's formula, without its dictionary of every point."""
+    if len(deltas) == 1:
+        return pld_pmf.DensePLDPmf(interval, low, 1.0 - deltas, float(deltas[0]), True)
+    growth, rises = math.expm1(interval), np.diff(deltas)
+    probs = np.empty_like(deltas)
+    probs[0] = 1.0 - deltas[0] + rises[0] / growth
+    probs[1:-1] = (rises[1:] - rises[:-1] * (1.0 + growth)) / growth
+    probs[-1] = rises[-1] / math.expm1(-interval)
+    return pld_pmf.DensePLDPmf(interval, low, np.maximum(probs, 0.0), float(deltas[-1]), True)
 
 
 def deep(rate: float, noise: float, k: int, side: str, interval: float) -> Any:
@@ -132,21 +165,50 @@ def _points(k: int, rate: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def discretisation(rate: float, noise: float, k: int, count: int, sides: tuple[str, ...]) -> float:
-    """The interval h for `count` steps: √(10⁻³ / T), no finer than the arrays allow for one step and for all of them."""
+def spread(rate: float, noise: float, k: int, side: str) -> float:
+    """The standard deviation s of the loss of one step, by quadrature; it decides how fine the interval must be."""
     if rate == 1.0:
-        noise, count = noise / math.sqrt(count), 1
-    bounds = [loss(rate, noise, k, side).connect_dots_bounds() for side in sides]
-    span = max(bound.epsilon_upper - bound.epsilon_lower for bound in bounds)
-    interval = max(min(1e-3, math.sqrt(1e-3 / count)), 1e-5, span / _points(k, rate))
-    if interval > LARGEST_INTERVAL:
-        raise Unreachable(f"a noise multiplier of {noise:g} gives losses too large for a loss distribution")
-    if count > 1:
-        coarse = min(max(span / 2_000, interval), LARGEST_INTERVAL)
-        for side in sides:
-            pmf = single(rate, noise, k, side, coarse)
-            low, high = common.compute_self_convolve_bounds(pmf._probs, count, 1e-15)
-            interval = max(interval, (high - low) * coarse / COMPOSED_POINTS)
-    if interval > LARGEST_INTERVAL:
-        raise Unreachable(f"{count} steps at a noise multiplier of {noise:g} lose too much for a loss distribution")
+        return (2.0 if side == "replace" else 1.0) * k / noise
+    sensitivities, weights = binomial_mixture(k, rate)
+    reach = 9.0 * noise
+    end = reach + (float(sensitivities[-1]) if side != "add" else 0.0)
+    grid = np.linspace(-reach, end, 200 + 6 * math.ceil((end + reach) / noise))
+    logs = np.log(weights) - sensitivities**2 / (2 * noise**2)
+
+    def likelihood(sign: float) -> NDArray[np.float64]:
+        """ln of the mixture's density over that of N(0, σ²)."""
+        found: NDArray[np.float64] = logsumexp(logs + np.multiply.outer(sign * grid, sensitivities) / noise**2, axis=1)
+        return found
+
+    with_unit = likelihood(1.0)
+    losses = with_unit - likelihood(-1.0) if side == "replace" else with_unit
+    density = np.exp(-((grid / noise) ** 2) / 2 + (with_unit if side != "add" else 0.0))
+    density /= density.sum()
+    return math.sqrt(max(float(density @ losses**2) - float(density @ losses) ** 2, 0.0))
+
+
+@lru_cache(maxsize=256)
+def discretisation(parts: tuple[tuple[float, float, int], ...], k: int, side: str, excess: float = EXCESS) -> float:
+    """The interval h for a composition of (rate, noise, count): as fine as ε needs, no finer than the arrays allow.
+
+    Connecting the dots keeps Σ p and Σ p e^{−l} of every piece and so adds about h²/6 to the variance of each step's loss. Over
+    T steps of variance s² that is a share `excess` of the whole if h² = 6 · excess · Σ T s² / Σ T, and ε, between z √(Σ T s²)
+    and Σ T s² / 2, grows by no more than that share.
+    """
+    alone = [
+        (1.0, noise / math.sqrt(count), 1) if rate == 1.0 else (rate, noise, count) for rate, noise, count in parts
+    ]
+    variance = sum(count * spread(rate, noise, k, side) ** 2 for rate, noise, count in alone)
+    interval = max(math.sqrt(6.0 * excess * variance / sum(count for *_, count in alone)), LEAST_INTERVAL)
+    for rate, noise, _ in alone:
+        span = loss(rate, noise, k, side).connect_dots_bounds()
+        interval = max(interval, (span.epsilon_upper - span.epsilon_lower) / _points(k, rate))
+        if interval > LARGEST_INTERVAL:
+            raise Unreachable(f"a noise multiplier of {noise:g} gives losses too large for a loss distribution")
+    for rate, noise, count in alone:
+        if count > 1:
+            low, high = bounds(single(rate, noise, k, side, interval)._probs, count)
+            interval = max(interval, (high - low) * interval / COMPOSED_POINTS)
+        if interval > LARGEST_INTERVAL:
+            raise Unreachable(f"{count} steps at a noise multiplier of {noise:g} lose too much for a loss distribution")
     return interval

@@ -11,8 +11,9 @@ of it, since none of them may change ε.
 import contextlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -186,48 +187,70 @@ def calibrate(
     *,
     charged: Sequence[Mechanism] = (),
     tolerance: float = 2e-4,
+    rough: bool = False,
 ) -> float:
     """The smallest noise multiplier σ (to a relative `tolerance`, never too small) whose ε stays within the target.
 
-    ε falls as σ grows, smoothly in logarithms, so a bracket around a rough guess is closed by Brent's method.
+    ε falls as σ grows, smoothly in logarithms: a secant finds σ with a `rough` ε and, unless that will do, with the true one.
     """
-    from scipy.optimize import brentq
-
     check_delta(delta)
     if not (math.isfinite(epsilon) and epsilon >= LEAST_EPSILON):
         raise UserError(f"epsilon = {epsilon:g} cannot be reached: give a positive number, at least {LEAST_EPSILON:g}.")
     if steps > MOST_STEPS:
         raise UserError(f"steps = {steps} is too many: give at most {MOST_STEPS}.")
 
-    def excess(logarithm: float) -> float:
+    def excess(logarithm: float, rough: bool) -> float:
         work = [*charged, Mechanism(sampling_rate, min(math.exp(logarithm), MOST_NOISE), steps)]
-        spent = accountant.epsilon(work, delta, contributions, neighbour, with_rdp=False).value
+        spent = accountant.epsilon(work, delta, contributions, neighbour, with_rdp=False, rough=rough).value
         return math.log(max(spent, 1e-9) / epsilon)
 
-    if charged and accountant.epsilon(charged, delta, contributions, neighbour).value >= epsilon:
+    if charged and accountant.epsilon(charged, delta, contributions, neighbour, with_rdp=False).value >= epsilon:
         raise UserError(
             f"epsilon = {epsilon:g} is spent before training starts: raise it, or release fewer statistics besides training."
         )
-    spread = contributions * sampling_rate * math.sqrt(steps * 2.0 * math.log(1.25 / delta)) / epsilon
-    high = math.log(min(max(spread, 0.4 * math.sqrt(contributions)), MOST_NOISE))
-    low, at_high = high, excess(high)
-    at_low = at_high
-    while at_high > 0.0:
-        low, at_low, high = high, at_high, high + 0.5
-        if high > math.log(MOST_NOISE):
-            raise UserError(
-                f"No noise reaches epsilon = {epsilon:g} in {steps} steps: train less or accept a larger epsilon."
-            )
-        at_high = excess(high)
-    while at_low <= 0.0:
-        high, low = low, low - 0.3
-        if low < math.log(LEAST_NOISE):
-            return math.exp(high)
-        at_low = excess(low)
-    sigma = math.exp(brentq(excess, low, high, xtol=tolerance / 2)) * (1.0 + tolerance / 2)
-    while excess(math.log(sigma)) > 0.0:
-        sigma *= 1.0 + tolerance / 2
-    return sigma
+    z = math.sqrt(2.0 * math.log(1.0 / delta))
+    variance = (math.sqrt(z**2 + 2.0 * epsilon) - z) ** 2  # of the total loss, were it normal
+    usual = contributions * sampling_rate  # examples of a unit in a batch
+    change = max(usual, 1.0) * (2 if neighbour == "replacement" else 1)
+    guess = math.log(change) - math.log(math.log1p(variance / steps / min(usual, 1.0) ** 2)) / 2
+    try:
+        near, slope = _least(lambda x: excess(x, True), guess, -1.0, max(tolerance, 5e-3))
+        if not rough:
+            near, _ = _least(lambda x: excess(x, False), near, slope, tolerance)
+        return math.exp(near)
+    except OverflowError as error:
+        raise UserError(
+            f"No noise reaches epsilon = {epsilon:g} in {steps} steps: train less or accept a larger epsilon."
+        ) from error
+
+
+def _least(excess: Callable[[float], float], point: float, slope: float, tolerance: float) -> tuple[float, float]:
+    """The least x, to the tolerance and never too small, where a falling function is ≤ 0, with the slope there.
+
+    Secant steps that aim a little beyond the root, else halves of the bracket; OverflowError above MOST_NOISE.
+    """
+    least, most = math.log(LEAST_NOISE), math.log(MOST_NOISE)
+    low, high = -math.inf, math.inf  # excess(low) > 0 ≥ excess(high)
+    before: tuple[float, float] | None = None
+    for turn in count():
+        point = min(max(point, least), most)
+        value = excess(point)
+        if before is not None and math.isfinite(value - before[1]) and point != before[0]:
+            slope = min(max((value - before[1]) / (point - before[0]), -10.0), -0.1)
+        before = point, value
+        if value > 0.0:
+            low = point
+            if low >= most:
+                raise OverflowError
+        else:
+            high = point
+            if high <= max(low + tolerance, least) or -value <= -slope * tolerance:
+                return high, slope
+        step = min(max(-value / slope, -2.0), 2.0) if math.isfinite(value) else 1.0
+        point += step + 0.3 * tolerance
+        if not low < point < high or (turn > 12 and math.isfinite(high - low)):
+            point = (low + high) / 2
+    raise AssertionError("never reached")
 
 
 def _sentence(error: ValidationError) -> str:

@@ -45,6 +45,16 @@ class Privacy(Choices):
     statistics_noise: float = Field(
         default=10.0, ge=LEAST_NOISE, le=MOST_NOISE, description="Noise σ of each statistic that is released."
     )
+    population: bool = Field(
+        default=False,
+        description="With `lower` and `upper`: learn with noise who the homes are, to generate them; the budget pays.",
+    )
+    population_noise: float | None = Field(
+        default=None,
+        ge=LEAST_NOISE,
+        le=MOST_NOISE,
+        description="Noise σ of that release; if not given, 10 / ε for the unit series, else `statistics_noise`.",
+    )
     secure: bool = Field(default=False, description="Noise from a cryptographic stream (slower).")
     test_only: bool = Field(default=False, description="Reproducible noise, for tests: no guarantee.")
 
@@ -53,6 +63,15 @@ class Privacy(Choices):
         if self.epsilon is None and self.noise_multiplier is None:
             raise UserError("Privacy has no budget; give `epsilon` (a budget) or `noise_multiplier` (a noise level).")
         return self
+
+    @property
+    def noise_of_population(self) -> float:
+        """σ of the release that says who the homes are: 10 / ε takes about a seventh of a budget, and whole homes are few."""
+        if self.population_noise is not None:
+            return self.population_noise
+        if self.unit != "series" or self.epsilon is None:
+            return self.statistics_noise
+        return min(max(10.0 / self.epsilon, 1.5), self.statistics_noise)
 
     def plan(
         self,

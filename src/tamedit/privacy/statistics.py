@@ -10,7 +10,10 @@ with o = 1 for a channel that has a reading at all; ‖v_i‖ ≤ 1 and ‖w_i�
 makes it a Gaussian's standard deviation) is chosen over the variance because its noise grows with b − a, not with its square.
 """
 
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
@@ -23,6 +26,25 @@ from tamedit.privacy.noise import secure_normals
 from tamedit.streams import purpose_seed
 
 STANDARDISATION, RELEASES = "standardisation", 2  # what the ledger calls it, and how many releases it takes
+TOGETHER = 2**22  # readings that are looked at together
+
+
+class Examples(Protocol):
+    """(N, L, K) float64, NaN where there is no reading: an array, or something that gathers the examples that are asked for."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __getitem__(self, some: slice, /) -> NDArray[np.float64]: ...
+
+
+def pieces(
+    examples: Examples, vectors: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+) -> Iterator[NDArray[np.float64]]:
+    """The vectors of some examples after others."""
+    few = max(TOGETHER // max(math.prod(examples.shape[1:]), 1), 1)
+    for first in range(0, max(examples.shape[0], 1), few):
+        yield vectors(examples[first : first + few])
 
 
 @dataclass(frozen=True)
@@ -34,7 +56,7 @@ class Standardisation:
 
 
 def noisy_sum(
-    vectors: NDArray[np.float64],
+    vectors: NDArray[np.float64] | Iterable[NDArray[np.float64]],
     noise_multiplier: float,
     ledger: Ledger,
     what: str,
@@ -42,13 +64,16 @@ def noisy_sum(
 ) -> NDArray[np.float64]:
     """Σ_i v_i + N(0, σ² I) of one vector of norm at most 1 per example; the caller has charged the ledger for it.
 
+    `vectors`: (N, V), or pieces of it.
+
     The noise comes from the operating system's cryptographic stream, whatever training takes: so few numbers cost no time, and
     they are published as they are. In a test it is a function of the seed.
     """
     if not noise_multiplier > 0.0:
         raise UserError(f"noise_multiplier = {noise_multiplier} gives no privacy: give a positive number.")
     plan = ledger.record.segments[-1].plan
-    total: NDArray[np.float64] = vectors.sum(axis=0)
+    every = [vectors] if isinstance(vectors, np.ndarray) else vectors
+    total: NDArray[np.float64] = np.sum([piece.sum(axis=0) for piece in every], axis=0)
     if plan.seed is not None:
         generator = np.random.default_rng(purpose_seed(plan.seed, f"{what} {part}"))
         return total + noise_multiplier * generator.standard_normal(total.shape)
@@ -60,7 +85,7 @@ def noisy_sum(
 
 def level_vectors(examples: Float[np.ndarray, "N L K"], lower: ArrayLike, upper: ArrayLike) -> Float[np.ndarray, "N V"]:
     """One vector of norm at most 1 for each example; NaN is a missing reading, infinities count as the bounds."""
-    low, high = _bounds(lower, upper, examples.shape[-1])
+    low, high = public_bounds(lower, upper, examples.shape[-1])
     seen, clamped = _clamped(examples, low, high)
     unit = np.where(seen, (2.0 * clamped - low - high) / (high - low), 0.0)
     return _bounded(np.concatenate([_mean(unit, seen), seen.any(axis=1)], axis=1), 2 * examples.shape[-1])
@@ -70,14 +95,14 @@ def scale_vectors(
     examples: Float[np.ndarray, "N L K"], level: NDArray[np.float64], lower: ArrayLike, upper: ArrayLike
 ) -> Float[np.ndarray, "N K"]:
     """One vector of norm at most 1 for each example: its mean absolute deviations from a level within the bounds."""
-    low, high = _bounds(lower, upper, examples.shape[-1])
+    low, high = public_bounds(lower, upper, examples.shape[-1])
     seen, clamped = _clamped(examples, low, high)
     apart = np.where(seen, np.abs(clamped - np.clip(level, low, high)) / (high - low), 0.0)
     return _bounded(_mean(apart, seen), examples.shape[-1])
 
 
 def private_standardisation(
-    examples: Float[np.ndarray, "N L K"],
+    examples: Examples,
     lower: ArrayLike,
     upper: ArrayLike,
     noise_multiplier: float,
@@ -95,19 +120,20 @@ def private_standardisation(
         smallest_scale: floor of the scale, as a share of upper − lower.
         what: the ledger's name for it.
     """
-    low, high = _bounds(lower, upper, examples.shape[-1])
+    low, high = public_bounds(lower, upper, examples.shape[-1])
     if not noise_multiplier > 0.0:
         raise UserError(f"noise_multiplier = {noise_multiplier} gives no privacy: give a positive number.")
     ledger.charge(Mechanism(1.0, noise_multiplier), what, RELEASES)
 
-    def released(vectors: NDArray[np.float64], part: int) -> NDArray[np.float64]:
+    def released(vectors: Callable[[NDArray[np.float64]], NDArray[np.float64]], part: int) -> NDArray[np.float64]:
         """The noisy sum, in the units before `_bounded` divided by the root of the number of coordinates."""
-        return noisy_sum(vectors, noise_multiplier, ledger, what, part) * np.sqrt(vectors.shape[1])
+        found = noisy_sum(pieces(examples, vectors), noise_multiplier, ledger, what, part)
+        return found * np.sqrt(len(found))
 
-    first, observed = np.split(released(level_vectors(examples, low, high), 0), 2)
+    first, observed = np.split(released(lambda piece: level_vectors(piece, low, high), 0), 2)
     observed = np.maximum(observed, 1.0)
     level = np.clip(0.5 * (low + high + (high - low) * first / observed), low, high)
-    apart = released(scale_vectors(examples, level, low, high), 1) / observed
+    apart = released(lambda piece: scale_vectors(piece, level, low, high), 1) / observed
     scale = (high - low) * np.clip(np.sqrt(np.pi / 2.0) * apart, smallest_scale, 1.0)
     return Standardisation(level, scale)
 
@@ -130,10 +156,13 @@ def _bounded(vectors: NDArray[np.float64], coordinates: int) -> NDArray[np.float
     return scaled / np.maximum(1.0, np.linalg.norm(scaled, axis=1, keepdims=True))
 
 
-def _bounds(lower: ArrayLike, upper: ArrayLike, channels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def public_bounds(lower: ArrayLike, upper: ArrayLike, channels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two numbers per channel, or one sentence why they are no intervals."""
     low = np.broadcast_to(np.asarray(lower, dtype=np.float64), (channels,))
     high = np.broadcast_to(np.asarray(upper, dtype=np.float64), (channels,))
-    if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high)) and np.all(low < high)):
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = high - low
+    if not (np.all(np.isfinite(apart)) and np.all(apart > 0.0)):
         raise UserError(
             f"Public bounds {low.tolist()} and {high.tolist()} are not intervals: give finite numbers, lower below upper."
         )

@@ -40,9 +40,11 @@ class Verdict:
 
     @property
     def headline(self) -> str:
-        """12 % better, or what else is the case."""
+        """12 % better, or what else is the case; a difference whose interval contains 0 is none to speak of."""
         if self.free == 0:
             return "no better" if self.own else "equal"
+        if self.gain.outcome in ("undecided", "unknown"):
+            return "not surely different"
         change = self.own / self.free - 1
         if abs(change) < 0.005:
             return "the same"
@@ -51,7 +53,7 @@ class Verdict:
     @property
     def than(self) -> str:
         """The word after the headline."""
-        return {"equal": "to", "the same": "as"}.get(self.headline, "than")
+        return {"equal": "to", "the same": "as", "not surely different": "from"}.get(self.headline, "than")
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,12 @@ class Task:
     def widest(self) -> tuple[float, float | None]:
         """The widest level, and how much of the truth the model's intervals hold there."""
         return self.model.levels[-1], self.model.coverage[-1]
+
+    @property
+    def inside(self) -> tuple[float, float] | None:
+        """Between which shares the truth lies inside the widest intervals: 95 % sure where windows were resampled."""
+        share, ends = self.model.at(self.model.levels[-1])
+        return None if share is None else ends or (share, share)
 
     @property
     def judgement(self) -> str:

@@ -5,6 +5,7 @@ does not find a liar who changes all files together.
 """
 
 import json
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from tamedit.errors import UserError
 from tamedit.formatting import epsilon as shown
 from tamedit.privacy.entries import FILE_NAME, Record, lacking, read, so_far
+from tamedit.privacy.population import POPULATION
 from tamedit.privacy.statement import Statement, Together
 from tamedit.runs.artifact import SOFTWARE, SPECIFICATION, WEIGHTS, other_weights
 from tamedit.runs.folder import CHECKPOINT, READING, load_run
@@ -73,6 +75,8 @@ def _check_model(folder: Path, record: Record) -> None:
         raise UserError(other_weights(folder))
     if not said.get("private"):
         raise UserError(_differs(folder, "that the model was trained without privacy", "a private run"))
+    if wrong := unpaid(spec.get("population"), record):
+        raise UserError(_differs(folder, wrong, "that this was never paid for"))
     if said.get("steps", 0) > record.steps:
         raise UserError(_differs(folder, f"{said['steps']} steps", f"{record.steps}, so lines were cut from it"))
     written = Statement.of(record if head is None else read(folder, head), together=_together(said)).to_dict()
@@ -84,6 +88,15 @@ def _check_model(folder: Path, record: Record) -> None:
     for name in COMPARED + ("not_covered", "statement") * (spec.get("software_version") == SOFTWARE):
         if said.get(name) != written[name]:
             raise UserError(_differs(folder, f"another {name.replace('_', ' ')}", "what training wrote"))
+
+
+def unpaid(population: Mapping[str, Any] | None, record: Record) -> str | None:
+    """Who the homes are must be public, or stand in the ledger of a private run; what the model file says of it where not."""
+    if population is None or population.get("origin") == "public":
+        return None
+    if population.get("origin") == "private" and record.charged(POPULATION):
+        return None
+    return f"who the homes are ({population.get('origin')})"
 
 
 def _together(said: dict[str, Any]) -> Together | None:

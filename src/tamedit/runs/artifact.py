@@ -1,6 +1,6 @@
 """A trained model on disk: `model.safetensors` (weights) and `model.json` (everything else). Never pickle.
 
-Nothing in these two files was measured on the training data, except what `scaling` and `privacy` say was.
+Nothing in these two files was measured on the training data, except what `scaling`, `population` and `privacy` say was.
 """
 
 import json
@@ -22,6 +22,7 @@ from tamedit.errors import UserError
 from tamedit.files import replacing, unreadable, write_text
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import NetworkConfig
+from tamedit.privacy.population import Population
 from tamedit.windows.examples import ExampleConfig
 
 WEIGHTS, SPECIFICATION = "model.safetensors", "model.json"
@@ -51,6 +52,7 @@ class ModelSpec(BaseModel):
         "statement": "Trained without privacy: no guarantee for anyone in the data.",
     }
 
+    population: Population | None = None  # who the homes are; None: the model generates windows alone
     weights_sha256: str | None = None  # of the file of weights; this and the next two: None in earlier files
     ledger_head: str | None = None  # hash of the ledger's last line when the model was written
     software_version: str | None = None

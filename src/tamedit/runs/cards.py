@@ -19,10 +19,10 @@ from tamedit.privacy.statement import UNIT_WORDS, Statement, Together, side_by_s
 from tamedit.runs.artifact import ModelSpec
 from tamedit.runs.regime import parameter_count
 
-MODEL_CARD, PRIVACY_CARD = "model-card.md", "privacy-card.json"
+MODEL_CARD, PRIVACY_CARD, CARD_PAGE = "model-card.md", "privacy-card.json", "privacy-card.md"
 TEMPLATES = {
     MODEL_CARD: "model_card.md.j2",
-    "privacy-card.md": "privacy_card.md.j2",
+    CARD_PAGE: "privacy_card.md.j2",
     "privacy-card.html": "privacy_card.html.j2",
 }
 REGISTRY = "OpenDP Differential Privacy Deployments Registry, tier 3"

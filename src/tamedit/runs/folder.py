@@ -19,6 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import Field, field_validator
 
 from tamedit.choices import Frozen
@@ -32,6 +33,7 @@ from tamedit.privacy.entries import read as read_ledger
 from tamedit.runs.config import RunConfig
 
 RUN, READING, SCALING, BOUNDS = "run.json", "reading.json", "scaling.json", "bounds.json"
+PEOPLE = "population.json"
 CHECKPOINT = "checkpoint.safetensors"
 NOT_PRIVATE = "not-private"  # the folder of what must not be shared with a model
 AUDITED = "an audit with planted homes, never to be released: "  # before the source of such a run, in its ledger
@@ -81,11 +83,12 @@ class DataFacts(Frozen):
 
 def recognised(train: Series, private: bool) -> str:
     """Fingerprint of the training data: its extent and, without privacy, its size and a digest of its readings."""
-    extent = f"{train.times.min()} to {train.times.max()}, {', '.join(train.targets)}"
+    first, last = train.span
+    extent = f"{first} to {last}, {', '.join(train.targets)}"
     if private:
         return extent
-    extent = f"{len(train):,} rows, {len(train.meters):,} meters, {train.times.min()} to {train.times.max()}"
-    return f"{extent}, digest {blake2b(train.values.tobytes(), digest_size=8).hexdigest()}"
+    extent = f"{len(train):,} rows, {len(train.meters):,} meters, {first} to {last}"
+    return f"{extent}, digest {blake2b(np.ascontiguousarray(train.values).data, digest_size=8).hexdigest()}"
 
 
 def _check_same(folder: Path, train: Series) -> None:
@@ -147,7 +150,7 @@ def check_free(folder: Path, resume: bool) -> None:
                 f"{folder} already contains a run; continue it with resume=True, or name another folder with `out`."
             )
         return
-    left = [name for name in (CHECKPOINT, SCALING, BOUNDS) if (folder / name).exists()]
+    left = [name for name in (CHECKPOINT, SCALING, BOUNDS, PEOPLE) if (folder / name).exists()]
     if left:
         raise UserError(
             f"{folder} contains {left[0]} but no {RUN}, so its origin is unknown; name another folder with `out`."

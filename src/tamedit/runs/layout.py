@@ -1,5 +1,6 @@
 """The examples of a private run, and how many of them each unit touches."""
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from tamedit.data.series import Series
 from tamedit.errors import UserError
 from tamedit.privacy.counting import Count
 from tamedit.privacy.settings import Privacy
+from tamedit.privacy.statistics import TOGETHER
 from tamedit.privacy.units import Contribution, Layout, contributions
 from tamedit.runs.config import RunConfig
 from tamedit.windows.cut import Windows, cut, cut_blocks, trimmed, with_readings
@@ -106,8 +108,7 @@ def private_layout(series: Series, length: int, stride: int, privacy: Privacy) -
     every = _every_example(series, length, stride, privacy)
     accounted, refused = _account_units(every, stride, privacy)
     most = Count(examples=len(every), meters=len(series.meters))
-    whole_meters = privacy.unit == "series" and privacy.layout == "blocks"
-    kept = with_readings(trimmed(every) if whole_meters else every)
+    kept = with_readings(trimmed(every) if whole_meters(privacy) else every)
     return PrivateLayout(kept, stride, privacy.layout, privacy.unit, accounted, refused, most)
 
 
@@ -184,10 +185,43 @@ def _account_units(windows: Windows, stride: int, privacy: Privacy) -> tuple[dic
     )
 
 
-def whole_examples(windows: Windows) -> np.ndarray:
-    """(N, longest, K) every row of every example, NaN behind the shorter ones."""
-    spans = windows.spans if windows.spans is not None else np.full(len(windows), windows.length)
-    rows = windows.starts[:, None] + np.arange(spans.max())
-    inside = np.arange(spans.max()) < spans[:, None]
-    values = windows.series.values[np.minimum(rows, len(windows.series) - 1)].astype(np.float64)
-    return np.where(inside[:, :, None], values, np.nan)
+def whole_meters(privacy: Privacy) -> bool:
+    """Whether an example is a meter without the rows at its ends that hold no reading: how many are left is private."""
+    return privacy.unit == "series" and privacy.layout == "blocks"
+
+
+def public_rows(windows: Windows, privacy: Privacy | None) -> int:
+    """Rows of an example, or more: a number that no reading changes. A whole meter has at most the rows of the study."""
+    if privacy is not None and whole_meters(privacy):
+        return int(windows.series.lengths.max())
+    return windows.length if windows.spans is None else int(windows.spans[0])
+
+
+class WholeExamples:
+    """(N, length, K) every row of every example, NaN behind the shorter ones; gathered when they are asked for.
+
+    `length`: `public_rows`. Padded to the longest example, one unit would reach the rounding of another one's sums.
+    """
+
+    def __init__(self, windows: Windows, length: int) -> None:
+        self.windows = windows
+        self.spans = windows.spans if windows.spans is not None else np.full(len(windows), windows.length)
+        self.shape = len(windows), length, len(windows.series.targets)
+
+    def __getitem__(self, some: slice) -> np.ndarray:
+        series, inside = self.windows.series, np.arange(self.shape[1])
+        rows = self.windows.starts[some, None] + inside
+        values = series.values[np.minimum(rows, len(series) - 1)].astype(np.float64)
+        found: np.ndarray = np.where((inside < self.spans[some, None])[:, :, None], values, np.nan)
+        return found
+
+
+def whole_examples(windows: Windows, length: int) -> np.ndarray:
+    """All of them at once."""
+    return WholeExamples(windows, length)[:]
+
+
+def gathered(windows: Windows, length: int) -> np.ndarray | WholeExamples:
+    """All of them at once, or, if they are many, as they are asked for."""
+    examples = WholeExamples(windows, length)
+    return examples if math.prod(examples.shape) > TOGETHER else examples[:]

@@ -15,7 +15,6 @@ import shutil
 import tempfile
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +23,14 @@ from tamedit.files import unreadable, write_text
 from tamedit.privacy.entries import FILE_NAME as LEDGER
 from tamedit.privacy.entries import Record
 from tamedit.privacy.statement import Statement
-from tamedit.runs.agreement import check_agreement
-from tamedit.runs.artifact import SPECIFICATION, WEIGHTS, ModelSpec, load_model
+from tamedit.runs.agreement import check_agreement, unpaid
+from tamedit.runs.artifact import SOFTWARE, SPECIFICATION, WEIGHTS, ModelSpec, load_model
 from tamedit.runs.cards import PRIVACY_CARD, STATED, derived, gaps, privacy_card, rendered
 from tamedit.runs.folder import AUDITED
 from tamedit.runs.signature import SIGNATURE, fingerprint, load_key, signed
 
 MANIFEST = "manifest.json"
 FORMAT = 1
-SOFTWARE = version("tamedit")
 
 
 def release(
@@ -128,7 +126,10 @@ def difference(found: Any, wanted: Any, path: str = "") -> str | None:
 
 
 def disagreement(spec: ModelSpec, record: Record) -> str | None:
-    """Where the statement in a model file is not what the ledger gives; None where it is."""
+    """Where a model file is not what the ledger gives; None where it is."""
+    people = None if spec.population is None else spec.population.model_dump()
+    if wrong := unpaid(people, record):
+        return f"{wrong} was never paid for"
     return difference(spec.privacy, json.loads(canonical(derived(spec, record).to_dict())))
 
 

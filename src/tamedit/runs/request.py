@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from tamedit.choices import Anchor, Choices, Operator, Scale, Size, Tightness, Tuning
+from tamedit.choices import Anchor, Choices, Engine, Operator, Scale, Size, Tightness, Tuning
 from tamedit.errors import UserError
 from tamedit.privacy.settings import Privacy
 
@@ -32,6 +32,11 @@ class TrainRequest(Choices):
     """What to train, from what, how, and what is publicly known of the data. All but the data itself."""
 
     out: Path | None = Field(default=None, description="Folder of the run: its model, its ledger and its checkpoint.")
+    engine: Engine = Field(
+        default="diffusion",
+        description="What learns: a diffusion transformer, or private evolution of simulated homes, which generates loads "
+        "of homes and nothing else.",
+    )
     scale: Scale = Field(
         default="laptop",
         description="Size of the run: smoke takes seconds, laptop minutes; paper is the published size.",
@@ -187,6 +192,15 @@ class TrainRequest(Choices):
         wrong = {
             "`minutes` is the time of a plan: it needs a budget, in blocks, at scale='laptop'; leave it out.": (
                 "minutes" in given and not self.planned
+            ),
+            "engine='evolution' learns from votes with noise and needs `privacy`; add it, or leave `engine` out.": (
+                self.engine == "evolution" and not self.private
+            ),
+            "engine='evolution' begins from the simulator and has no `init`; leave one of them out.": (
+                self.engine == "evolution" and self.init is not None
+            ),
+            "engine='evolution' learns who the homes are by its votes; leave `population` out.": (
+                self.engine == "evolution" and self.privacy is not None and self.privacy.population
             ),
             "`rank` is that of low_rank corrections; add tuning='low_rank', or leave it out.": (
                 "rank" in given and self.tuning != "low_rank"

@@ -15,12 +15,11 @@ from tamedit.privacy.entries import FILE_NAME as LEDGER
 from tamedit.privacy.entries import Record, read
 from tamedit.runs import signature
 from tamedit.runs.all_runs import compared, not_derived
-from tamedit.runs.artifact import SPECIFICATION, WEIGHTS, ModelSpec
+from tamedit.runs.artifact import SOFTWARE, SPECIFICATION, WEIGHTS, ModelSpec
 from tamedit.runs.cards import MODEL_CARD, PRIVACY_CARD, TEMPLATES, privacy_card, rendered
 from tamedit.runs.release import (
     FORMAT,
     MANIFEST,
-    SOFTWARE,
     canonical,
     difference,
     digest,
@@ -29,6 +28,8 @@ from tamedit.runs.release import (
 )
 
 FIELDS = ("version", "made", "acknowledged", "stated", "signed_by", "weights_sha256", "ledger_sha256")
+# What a copy from a model repository has besides: its page, and what is no file of anybody.
+OF_REPOSITORIES = ("README.md", ".gitattributes", ".cache")
 CARDS = (MODEL_CARD, PRIVACY_CARD, *(name for name in TEMPLATES if name != MODEL_CARD))
 
 
@@ -65,6 +66,8 @@ def verify(folder: Path, public_key: Path | None = None, ledger: Path | None = N
         notes.append("signed, but by whom was not checked; give `public_key`, the key that you know from elsewhere")
     if manifest["version"] != SOFTWARE:
         notes.append(f"made by tamedit {manifest['version']}: the numbers of the cards were checked, not their wording")
+    if beside := [name for name in OF_REPOSITORIES if (folder / name).exists()]:
+        notes.append(f"not of the release, and not checked: {', '.join(beside)}")
     try:
         spec = ModelSpec.model_validate_json((folder / SPECIFICATION).read_bytes())
         record = read(folder / LEDGER) if spec.privacy.get("private") else None
@@ -112,8 +115,9 @@ def _files(folder: Path, manifest: dict[str, Any]) -> list[str]:
     wanted = {WEIGHTS, SPECIFICATION, *private, *CARDS}
     signed = [signature.SIGNATURE] if manifest["signed_by"] else []
     there = {path.name for path in folder.iterdir()}
+    known = {*wanted, *signed, MANIFEST, *OF_REPOSITORIES}
     problems = [f"{name} is missing" for name in sorted({*wanted, *signed} - there)]
-    problems += [f"{name} does not belong to the release" for name in sorted(there - {*wanted, *signed, MANIFEST})]
+    problems += [f"{name} does not belong to the release" for name in sorted(there - known)]
     if set(manifest["files"]) != wanted:
         problems.append(f"{MANIFEST} lists other files than a release has")
     for name in sorted(wanted & there):

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from tamedit.choices import Anchor, Operator, Scale, Size, Tightness, Tuning
 from tamedit.data.loading import Data
+from tamedit.data.reading.several import one_text
 from tamedit.data.series import check_reading
 from tamedit.errors import UserError, first_complaint
 from tamedit.privacy.settings import Privacy
@@ -61,8 +62,9 @@ def fit(
     """Train a model and return it.
 
     Args:
-        data: a series, a table, a path or a named data set. A named data set is split by its own rule. Of everything else the
-            last 15 % of every meter (in a private run, of the study) are kept for test and the 15 % before them for validation.
+        data: a series, a table, a path, several paths (a list, a folder, a pattern) or a named data set. A named data set is
+            split by its own rule. Of everything else the last 15 % of every meter (in a private run, of the study) are kept
+            for test and the 15 % before them for validation.
         speed: device, threads and other settings that change no result.
         progress: called as training goes on.
         reading: goes to `tamedit.read`.
@@ -72,6 +74,8 @@ def fit(
     check_reading(fit, set(reading) - set(RENAMED))
     renamed = {name: reading.pop(name) for name in RENAMED if name in reading}
     request = TrainRequest(reading=reading, **chosen, **renamed)
+    if isinstance(data, list | tuple):
+        data = one_text(data, request.private)
     with tempfile.TemporaryDirectory() as temporary:
         kept = request.model_copy(update={} if request.out else {"out": Path(temporary) / "run"})
         try:

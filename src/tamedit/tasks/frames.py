@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from tamedit.data.reading import stamps
-from tamedit.data.reading.columns import find_time, numbers
+from tamedit.data.reading.columns import find_time
 from tamedit.data.reading.grid import parse_frequency, step_of
+from tamedit.data.reading.numeric import numbers
 from tamedit.data.reading.tables import Table, load_table
 from tamedit.data.series import Series
 from tamedit.errors import UserError
@@ -68,13 +69,15 @@ def table(
     drawn: np.ndarray,
     levels: tuple[float, ...] | None = QUANTILES,
     only_rows: np.ndarray | None = None,
+    flags: bool = False,
 ) -> pd.DataFrame:
     """The series with its drawn cells: the median and quantiles at these levels, or every sample where there are none.
 
     drawn_cells (T, K) marks them, drawn (S, M) holds their samples. A quantile of an observed cell is its value. Quantiles
-    are at position p (S + 1) of the sorted samples, so that few samples do not make the intervals too narrow.
+    are at position p (S + 1) of the sorted samples, so that few samples do not make the intervals too narrow. `flags` adds
+    columns that are 1 where a cell was drawn, where the medians stand.
     """
-    check_names(series, levels)
+    check_names(series, levels, flags)
     rows = slice(None) if only_rows is None else only_rows
     tables = []
     if levels is None:
@@ -89,14 +92,17 @@ def table(
             values = _with(series.values, drawn_cells, cut)
             for channel, name in enumerate(series.targets):
                 frame[_quantile_name(name, level)] = values[:, channel]
+        for channel, name in enumerate(series.targets if flags else ()):
+            frame[_flag_name(name)] = drawn_cells[:, channel].astype(np.int8)
         tables.append(frame[rows])
     numbered = isinstance(tables[0].index, pd.RangeIndex) or tables[0].index.name is None
     return pd.concat(tables, ignore_index=True) if numbered else pd.concat(tables)
 
 
-def check_names(series: Series, levels: tuple[float, ...] | None) -> None:
+def check_names(series: Series, levels: tuple[float, ...] | None, flags: bool = False) -> None:
     """Reject names that the result needs for its own columns."""
     made = {_quantile_name(name, level) for name in series.targets for level in levels or ()} or {"sample"}
+    made |= {_flag_name(name) for name in series.targets} if flags and levels else set()
     if clash := made & {*series.targets, series.time_name, series.id_name}:
         raise UserError(f"The column {min(clash)!r} has the name of a column of the result; rename it.")
 
@@ -107,6 +113,11 @@ def check_window_names(targets: tuple[str, ...]) -> None:
         raise UserError(
             f"The target {min(clash)!r} has the name of a column of the result; rename it in the data and train again."
         )
+
+
+def _flag_name(target: str) -> str:
+    """load_filled."""
+    return f"{target}_filled"
 
 
 def _quantile_name(target: str, level: float) -> str:

@@ -2,21 +2,23 @@
 
 filled = model.impute(frame_with_nans)           the same time line; gaps have the median, with quantiles next to it
 ahead  = model.forecast(frame, horizon="24h")    the next 24 hours
-fake   = model.generate(count=500)               synthetic windows
+fake   = model.generate(homes=500, days=365)     synthetic homes
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import date
+from importlib.resources import as_file
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from tamedit.data.calendar import calendar, network_covariates, without_calendar
+from tamedit.data.calendar import network_covariates, without_calendar
 from tamedit.data.loading import Data
 from tamedit.data.reading.grid import spoken, step_of
 from tamedit.data.series import Series, check_reading, read
@@ -24,11 +26,21 @@ from tamedit.diffusion.sample import SamplerConfig, sample
 from tamedit.errors import UserError
 from tamedit.formatting import counted, deep, epsilon
 from tamedit.model.dit import DiffusionTransformer
+from tamedit.privacy.population import Population
 from tamedit.runs.artifact import ModelSpec, load_model, save_model
 from tamedit.runs.release import release
+from tamedit.runs.request import HOMES
 from tamedit.tasks import familiar, frames
+from tamedit.tasks.common_start import ending_before
+from tamedit.tasks.continued import continued
+from tamedit.tasks.fleet import GROUP, Fleet, make_homes
+from tamedit.tasks.fleet_table import asked, continued_table, homes_table
+from tamedit.tasks.parts import PATHS_AT_ONCE, Progress, parts, told
+from tamedit.tasks.redraw import Draw as Redraw
+from tamedit.tasks.single_windows import asked_windows, whole
 from tamedit.tasks.stitch import Line, fill
 from tamedit.training.device import choose_device
+from tamedit.training.homes import PLACE
 from tamedit.windows.examples import build_context, pad_context
 
 
@@ -57,7 +69,10 @@ class Model:
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto") -> "Model":
-        """The model of a folder made by `tamedit train`, `fit` or `save`."""
+        """The model of a folder made by `tamedit train`, `fit` or `save`; or `homes`, the one that ships with the package."""
+        if str(folder) == HOMES and not Path(folder).exists():
+            with as_file(PLACE) as place:
+                return cls(*load_model(place, choose_device(device)))
         return cls(*load_model(Path(folder), choose_device(device)), Path(folder))
 
     def save(self, folder: str | Path) -> list[Path]:
@@ -81,6 +96,27 @@ class Model:
             self.folder, Path(out), acknowledge=acknowledge, key=None if key is None else Path(key), **stated
         )
 
+    @classmethod
+    def from_pretrained(cls, place: str | Path, *, device: str = "auto", **download: Any) -> "Model":
+        """The model of a folder, or of a repository on the Hugging Face Hub (`revision`, `token`, `cache_dir`, …)."""
+        if Path(place).is_dir():
+            return cls.load(place, device)
+        from tamedit.adapters.hub import HubModel
+
+        return HubModel.from_pretrained(str(place), device=device, **download)
+
+    def save_pretrained(self, folder: str | Path, *, license: str | None = None) -> None:
+        """Write the model, or the release that it was loaded from, and README.md with the cards, to a folder."""
+        from tamedit.adapters.hub import as_hub_model
+
+        as_hub_model(self).save_pretrained(folder, license=license)
+
+    def push_to_hub(self, repo_id: str, *, license: str, **options: Any) -> str:
+        """Upload the release that this model was loaded from to the Hugging Face Hub; anything else is refused."""
+        from tamedit.adapters.hub import as_hub_model
+
+        return as_hub_model(self).push_to_hub(repo_id, license=license, **options)
+
     @property
     def privacy(self) -> str:
         """The privacy statement: what was spent, for which unit, by which accountant."""
@@ -97,21 +133,26 @@ class Model:
         samples: int = 100,
         quantiles: frames.Quantiles = frames.QUANTILES,
         all_samples: bool = False,
+        only_filled: bool = False,
         seed: int = 0,
         sampler: SamplerConfig | None = None,
+        progress: Progress | None = None,
         **reading: Any,
     ) -> pd.DataFrame:
         """Fill every missing cell with the median of its samples; `quantiles` of them stand in columns beside it.
 
-        Observed cells are kept, to single precision. `reading` goes to `tamedit.read`.
+        Observed cells are kept, to single precision; the columns load_filled are 1 where a cell was filled, else 0.
+        `only_filled` gives the rows alone that have such a cell. `progress(done, total)` hears of windows. `reading` goes to
+        `tamedit.read`.
         """
         check_reading(self.impute, reading)
         levels = frames.quantile_levels(quantiles, all_samples)
         series = self.read(data, **reading)
-        frames.check_names(series, levels)
+        frames.check_names(series, levels, flags=True)
         missing = np.isnan(series.values)
-        drawn = self._draw_missing(series, missing, samples, seed, sampler)
-        return frames.table(series, missing, drawn, levels)
+        drawn = self._draw_missing(series, missing, samples, seed, sampler, progress)
+        only_rows = missing.any(axis=1) if only_filled else None
+        return frames.table(series, missing, drawn, levels, only_rows, flags=True)
 
     def forecast(
         self,
@@ -122,11 +163,15 @@ class Model:
         quantiles: frames.Quantiles = frames.QUANTILES,
         all_samples: bool = False,
         seed: int = 0,
+        since: str | pd.Timestamp | None = None,
         future: frames.Future | None = None,
         sampler: SamplerConfig | None = None,
+        progress: Progress | None = None,
         **reading: Any,
     ) -> pd.DataFrame:
         """The next steps of every meter, as many as `horizon` says: their number, or a duration such as "24h" or "2D".
+
+        They follow each meter's last row, or begin at the date `since`, from which on no reading is used.
 
         `future`, a table or a path: the known covariates of these steps, if the model has any. They are found by their time
         stamps; a table without stamps must hold these steps alone, in order.
@@ -136,6 +181,7 @@ class Model:
         series = self.read(data, **reading)
         steps = frames.steps_ahead(series, horizon)
         frames.check_names(series, levels)
+        series = series if since is None else ending_before(series, since)
         recent = series.between(series.lengths - self.spec.network.length, series.lengths)
         silent = np.add.reduceat(np.isfinite(recent.values).astype(np.int64), recent.offsets[:-1]) == 0  # (M, K)
         if silent.any():
@@ -146,103 +192,77 @@ class Model:
                 "there is nothing to forecast from; end the series with its last reading, or leave the meter out."
             )
         longer, ahead = frames.extended(recent, steps, future)
-        drawn = self._draw_missing(longer, ahead, samples, seed, sampler)
+        drawn = self._draw_missing(longer, ahead, samples, seed, sampler, progress)
         return frames.table(longer, ahead, drawn, levels, only_rows=ahead[:, 0])
 
-    def predict_df(
-        self,
-        df: pd.DataFrame,
-        future_df: pd.DataFrame | None = None,
-        *,
-        id_column: str = "item_id",
-        timestamp_column: str = "timestamp",
-        target: familiar.Target = "target",
-        prediction_length: int = 24,
-        quantile_levels: Sequence[float] = familiar.LEVELS,
-        samples: int = 100,
-        all_samples: bool = False,
-        seed: int = 0,
-        sampler: SamplerConfig | None = None,
-    ) -> pd.DataFrame:
-        """`forecast` with the arguments and the columns of `Chronos2Pipeline.predict_df`; `all_samples` adds sample_0, …."""
-        drawn: dict[str, Any] = {"samples": samples, "all_samples": True, "seed": seed, "sampler": sampler}
-        return familiar.familiar_frame(
-            self.read,
-            lambda series: self.forecast(series, prediction_length, future=future_df, **drawn),
-            df,
-            id_column=id_column,
-            timestamp_column=timestamp_column,
-            target=target,
-            levels=quantile_levels,
-            all_samples=all_samples,
-        )
-
-    def impute_df(
-        self,
-        df: pd.DataFrame,
-        *,
-        id_column: str = "item_id",
-        timestamp_column: str = "timestamp",
-        target: familiar.Target = "target",
-        quantile_levels: Sequence[float] = familiar.LEVELS,
-        samples: int = 100,
-        all_samples: bool = False,
-        seed: int = 0,
-        sampler: SamplerConfig | None = None,
-    ) -> pd.DataFrame:
-        """`impute` with the same columns: every row of the grid; observed readings stand in all of their columns."""
-        drawn: dict[str, Any] = {"samples": samples, "all_samples": True, "seed": seed, "sampler": sampler}
-        return familiar.familiar_frame(
-            self.read,
-            lambda series: self.impute(series, **drawn),
-            df,
-            id_column=id_column,
-            timestamp_column=timestamp_column,
-            target=target,
-            levels=quantile_levels,
-            all_samples=all_samples,
-        )
+    predict_df = familiar.predict_df
+    impute_df = familiar.impute_df
 
     def generate(
         self,
-        count: int,
+        count: int | None = None,
         *,
+        homes: int | None = None,
         start: str | date | np.datetime64 | None = None,
+        days: int | None = None,
+        level: tuple[float, float] | None = None,
+        begin: Data | None = None,
+        redraw: bool | None = None,
         seed: int = 0,
         sampler: SamplerConfig | None = None,
+        progress: Progress | None = None,
     ) -> pd.DataFrame:
         """`count` synthetic windows, long: sample, time, one column per target.
+
+        Or `homes` synthetic homes of so many `days` (a year) from `start` on (2024-01-01), long: home, time, one column per
+        target. `level`: the least and the largest total of a home per year, of the first target. `redraw`: whether the network
+        draws every day anew (None: only where the simulator cannot make such rows). See `tasks/fleet.py`.
+
+        Or the next `days` of the homes whose readings are given as `begin`, drawn by the network unless `redraw` is false. See
+        `tasks/continued.py`.
 
         Without `start` each window begins at a random day of the year 2024. The level and scale are the model's reference
         ones (public facts or statistics of the training data, as `model.json` says).
         """
-        _whole("count", count)
-        if count < 1:
-            raise UserError(f"count={count} must be at least 1; give the number of windows to generate.")
-        frames.check_window_names(self.spec.targets)
-        if self.scaling.origin == "none":
+        if begin is not None:
+            if (count, homes, start, level) != (None, None, None, None):
+                raise UserError("`begin` says which homes go on and from when; give `days` alone with it.")
+            fleet, population = asked(self.spec, 1, None, days, None, redraw is not False, seed)
+            draw = self._drawing(fleet, sampler)
+            return continued_table(continued(fleet, population, self.read(begin), draw))
+        if homes is not None:
+            if count is not None:
+                raise UserError("`count` asks for windows and `homes` for homes; leave one of them out.")
+            fleet, population = asked(self.spec, homes, start, days, level, redraw, seed)
+            groups = told(self.homes(fleet, population, sampler), GROUP, fleet.homes, progress)
+            return homes_table(fleet, list(groups), self.spec.targets)
+        if days is not None or level is not None or redraw is not None:
             raise UserError(
-                "This model has no level and scale to generate in; train it with `typical_level` and `typical_scale` "
-                "(public facts), or with `lower` and `upper` (a private estimate)."
+                "`days`, `level` and `redraw` belong to `homes`; give the number of homes, or leave them out."
             )
-        if self.spec.covariates:
-            raise UserError(
-                f"This model needs the covariates {', '.join(self.spec.covariates)}, so it cannot generate a window; "
-                "use forecast or impute with a table that has them."
-            )
-        first = pd.Timestamp(start) if isinstance(start, date | np.datetime64) else start
-        spec = self.spec
-        times = frames.window_times(  # (N, L)
-            count, spec.network.length, spec.frequency_seconds, first, seed, spec.phase_seconds
-        )
-        known = (
-            calendar(pd.DatetimeIndex(times.ravel())) if self.spec.calendar else np.zeros((times.size, 0), np.float32)
-        )
-        covariates = torch.from_numpy(known).view(count, self.spec.network.length, -1)
+        if count is None:
+            raise UserError("Nothing to generate; give `homes` and `days`, or `count` (single windows).")
+        times, covariates = asked_windows(self.spec, self.scaling.origin, count, start, seed)
         values = torch.full((count, self.spec.network.length, len(self.spec.targets)), torch.nan)
         observed = torch.zeros_like(values, dtype=torch.bool)
-        drawn = self.draw(values, observed, covariates, np.arange(count), 1, seed, sampler)[:, 0]
-        return frames.windows_table(times, drawn.numpy(), self.spec.targets)
+        drawn = [
+            self.draw(values[part], observed[part], covariates[part], np.arange(count)[part], 1, seed, sampler)[:, 0]
+            for part in parts(count, PATHS_AT_ONCE, progress)
+        ]
+        return frames.windows_table(times, torch.cat(drawn).numpy(), self.spec.targets)
+
+    def homes(
+        self, fleet: Fleet, population: Population, sampler: SamplerConfig | None = None, skip: int = 0
+    ) -> Iterator[Float[np.ndarray, "H T K"]]:
+        """Group after group of synthetic homes; `skip` groups that were made before."""
+
+        return make_homes(fleet, population, self._drawing(fleet, sampler), skip)
+
+    def _drawing(self, fleet: Fleet, sampler: SamplerConfig | None) -> Redraw:
+        def draw(values: Tensor, observed: Tensor, covariates: Tensor, names: np.ndarray) -> Tensor:
+            return self.draw(values, observed, covariates, names, 1, fleet.seed, sampler)[:, 0]
+
+        return draw
 
     def read(self, data: Data, **reading: Any) -> Series:
         """The data as a series with this model's channels and rhythm; `reading` goes to `tamedit.read`."""
@@ -293,10 +313,16 @@ class Model:
         return series
 
     def _draw_missing(
-        self, series: Series, wanted: np.ndarray, samples: int, seed: int, sampler: SamplerConfig | None
+        self,
+        series: Series,
+        wanted: np.ndarray,
+        samples: int,
+        seed: int,
+        sampler: SamplerConfig | None,
+        progress: Progress | None,
     ) -> np.ndarray:
         """(S, M) draws of the wanted cells, in the order of `np.nonzero(wanted)`."""
-        _whole("samples", samples)
+        whole("samples", samples)
         if samples < 1:
             raise UserError(f"samples={samples} must be at least 1; 20 to 100 give good quantiles.")
         length = self.spec.network.length
@@ -309,7 +335,7 @@ class Model:
             return self.draw(values, observed, covariates, windows, each, seed, sampler)
 
         line = Line(prepared.values, prepared.covariates, prepared.offsets, prepared.meters)
-        return fill(line, target, length, samples, draw)
+        return fill(line, target, length, samples, draw, progress)
 
     def draw(
         self,
@@ -332,10 +358,5 @@ class Model:
 
 
 def load(folder: str | Path, device: str = "auto") -> Model:
-    """The model of a folder made by `tamedit train`, `fit` or `Model.save`; `device`: auto, cpu, cuda or mps."""
+    """The model of a folder made by `tamedit train`, `fit` or `Model.save`, or `homes`; `device`: auto, cpu, cuda or mps."""
     return Model.load(folder, device)
-
-
-def _whole(name: str, number: object) -> None:
-    if not isinstance(number, int | np.integer):
-        raise UserError(f"{name}={number!r} must be a whole number.")

@@ -19,6 +19,8 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from tamedit.tasks.parts import PATHS_AT_ONCE, Progress, parts
+
 LEAST_KNOWN = 0.25
 # (values, observed, covariates, window names, samples per window) -> draws in the data's units (W, S, L, K)
 Draw = Callable[[Tensor, Tensor, Tensor, np.ndarray, int], Tensor]
@@ -51,7 +53,12 @@ def window_starts(offsets: Int64[np.ndarray, " M1"], length: int) -> Int64[np.nd
 
 
 def fill(
-    line: Line, wanted: Bool[np.ndarray, "T K"], length: int, samples: int, draw: Draw
+    line: Line,
+    wanted: Bool[np.ndarray, "T K"],
+    length: int,
+    samples: int,
+    draw: Draw,
+    progress: Progress | None = None,
 ) -> Float[np.ndarray, "S M"]:
     """Samples of the wanted missing cells, in the order of `np.nonzero(wanted)`.
 
@@ -68,7 +75,7 @@ def fill(
         chosen, owner = _assign(known, wanted, line.offsets, starts, length)
         rows = chosen[:, None] + np.arange(length)  # (W, L)
         newly = np.zeros_like(known)
-        for window, drawn in _draw_windows(line, rows, column, filled, known, draw, turn):  # drawn (S, L, K)
+        for window, drawn in _draw_windows(line, rows, column, filled, known, draw, turn, progress):  # drawn (S, L, K)
             mine = (owner[rows[window]] == window)[:, None] & ~known[rows[window]]  # (L, K)
             filled[:, column[rows[window]][mine]] = drawn[:, mine]
             newly[rows[window]] |= mine
@@ -177,12 +184,13 @@ def _draw_windows(
     known: Bool[np.ndarray, "T K"],
     draw: Draw,
     turn: int,
+    progress: Progress | None,
 ) -> Iterator[tuple[int, Float[np.ndarray, "S L K"]]]:
     """Draws of each window. In the first turn all samples share one context; later each sample has its own."""
     samples = len(filled)
-    at_once = 64 if turn == 0 else max(512 // samples, 1)
-    for first in range(0, len(rows), at_once):
-        part = rows[first : first + at_once]  # (w, L)
+    at_once = max(PATHS_AT_ONCE // samples, 1)  # later every sample has a context of its own
+    for place in parts(len(rows), min(at_once, 64) if turn == 0 else max(at_once // 2, 1), progress):
+        part = rows[place]  # (w, L)
         values = torch.from_numpy(line.values[part])
         observed = torch.from_numpy(known[part])
         covariates = torch.from_numpy(line.covariates[part])
@@ -195,11 +203,11 @@ def _draw_windows(
             )  # (S, w, L, K)
             seen, given = observed.repeat(samples, 1, 1), covariates.repeat(samples, 1, 1)
             # A stream of its own for every window, turn and sample.
-            apart = np.concatenate([names + ((turn * samples + sample) << 40) for sample in range(samples)])
+            apart = (names + ((turn * samples + np.arange(samples)[:, None]) << 40)).ravel()
             drawn = (
                 draw(own.flatten(0, 1), seen, given, apart, 1)
                 .reshape(samples, len(part), *values.shape[1:])
                 .transpose(0, 1)
             )
         for offset in range(len(part)):
-            yield first + offset, drawn[offset].numpy()
+            yield place.start + offset, drawn[offset].numpy()

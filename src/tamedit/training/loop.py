@@ -165,8 +165,10 @@ class Trainer:
         if self.record is not None:
             self.record.rewind(self.step)
         with interruptible() as asked_to_stop:
-            while self.step < steps and not self.world.any(asked_to_stop()):
+            while self.step < steps:
                 try:
+                    if self.world.any(asked_to_stop()):
+                        break
                     numbers = self._step(source, steps)
                 except Resumable:  # what was paid for is not lost, if the state still finds room
                     with suppress(UserError, SafetensorError):

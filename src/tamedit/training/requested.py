@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tamedit.data.clean import negatives
 from tamedit.data.loading import IN_MEMORY, Data, load_split
+from tamedit.data.reading.several import place_of
 from tamedit.data.series import Series
 from tamedit.data.sources import SOURCES
 from tamedit.data.split import Split
@@ -22,9 +24,11 @@ from tamedit.runs.recipe import REFERENCE, make_config
 from tamedit.runs.request import HOMES, SIMULATED, TrainRequest
 from tamedit.runs.start import Initial, load_initial_run
 from tamedit.training.distributed import join_world
+from tamedit.training.evolved import as_votes, evolve_run
 from tamedit.training.homes import homes_start
 from tamedit.training.loop import Progress
 from tamedit.training.private.counted import counted
+from tamedit.training.private.evolution import check_homes
 from tamedit.training.public import PLACE, simulated_start
 from tamedit.training.run import RunOutcome, train
 
@@ -71,6 +75,13 @@ def run_request(
     say: Say | None = None,
 ) -> tuple[Prepared, RunOutcome]:
     """Read the data, prepare the run, train; the outcome has the privacy statement, and the folder the model."""
+    if request.engine == "evolution":
+        made = prepare(data, as_votes(request), say=say)
+        assert made.layout is not None
+        outcome = evolve_run(
+            made.split, made.config, made.folder, facts=made.facts, layout=made.layout, resume=made.resume
+        )
+        return made, outcome
     prepared = prepare(data, request, speed=speed, progress=progress, say=say)
     return prepared, prepared.train(speed=speed, progress=progress)
 
@@ -87,7 +98,11 @@ def prepare(
     assert request.out is not None
     world = join_world()
     series, split = load_split(data, private=request.private, study=request.dates, **request.reading)
-    seen = () if request.private else series.findings  # what a private run says ends up in logs
+    if request.engine == "evolution":
+        check_homes(series)
+    seen = (
+        () if request.private else (*series.findings, *negatives(series, request.non_negative))
+    )  # or it ends up in logs
     if split.study is not None and not split.study.stated:
         seen = (f"Taken as public: {split.study.sentence}; state yours with `study`, since the test part is its end.",)
     for note in (*series.notes, *seen) if say else ():
@@ -122,7 +137,8 @@ def ledger_of(data: Data, request: TrainRequest) -> Path | None:
     if not isinstance(data, str | Path):
         return None
     if str(data) not in SOURCES:
-        return Path(data).with_name(Path(data).stem + OF_DATA)
+        place = place_of(data)
+        return place.with_name((place.name if place.is_dir() else place.stem) + OF_DATA)
     return None if request.out is None else request.out.parent / f"{data}{OF_DATA}"
 
 

@@ -21,6 +21,7 @@ from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.tuning import folded, prepare, trained
 from tamedit.privacy.ledger import Ledger
 from tamedit.privacy.plain_words import in_words
+from tamedit.privacy.population import Population
 from tamedit.privacy.statement import Statement, side_by_side
 from tamedit.runs.agreement import check_steps
 from tamedit.runs.artifact import ModelSpec, save_model
@@ -37,6 +38,7 @@ from tamedit.training.private.budget import Budget, open_budget, stream_seed
 from tamedit.training.private.counted import counted
 from tamedit.training.private.gradients import LOGGED, PrivateGradients, opened
 from tamedit.training.private.released_bounds import private_network, refuse_noise
+from tamedit.training.private.released_population import learned_population
 from tamedit.training.private.released_scale import private_scaling, statistics_of, wants_private_units
 from tamedit.training.recorder import Recorder
 from tamedit.training.scales import make_scaling
@@ -115,8 +117,8 @@ def train(
             noisy = stack.enter_context(opened(network, config.process, opening, len(windows), recorder))
             budget = noisy.budget
             _save_first(trainer)
-            if wants_private_units(config, facts):
-                scaling = private_scaling(config, facts, windows, budget, folder, scaling)
+            scaling = private_scaling(config, facts, windows, budget, folder, scaling)
+        population = learned_population(config, facts, windows, budget, folder)
         seed = stream_seed(config.privacy, config.seed, world) if config.privacy else config.seed
         masks = without_reconstruction(config.masks) if scaling.origin == "none" else config.masks
         examples = Examples(windows, masks, scaling, config.examples, seed)
@@ -132,7 +134,7 @@ def train(
         made = _run(trainer, noisy or PlainGradients(network, examples, *plain))
         if made.finished and world.first:
             ledger = budget.ledger if budget else None
-            page, spec = _page(ledger), describe(config, facts, split.train, scaling, ledger)
+            page, spec = _page(ledger), describe(config, facts, split.train, scaling, ledger, population)
             made.privacy = _finish(folder, spec, folded(trainer.weights()), page)
     world.wait()
     return made
@@ -199,16 +201,17 @@ def _budget(
     estimated = wants_private_units(config, facts)
     warning = None if estimated else scaling.warning()
     before = [one.sentence for one in (config.start, config.reference) if one is not None]
-    if config.start is not None and config.source in OWES_TO and "simulated" in config.start.source:
+    simulated = config.start is not None and "simulated" in config.start.source
+    if config.source in OWES_TO and (simulated or (config.privacy is not None and config.privacy.population)):
         before.append(OWES_TO[config.source])
     clocks = [CLOCK_CHANGES] if clock_changes(layout.windows.series) else []
     not_covered = [LOGGED, *([warning.rstrip(".")] if warning else []), *before, *clocks]
     statistics = statistics_of(config, facts)
-    said, shared = {"not_covered": not_covered, "public": _public(layout, facts)}, facts.shared_ledger
+    said, shared = {"not_covered": not_covered, "public": taken_as_public(layout, facts)}, facts.shared_ledger
     return open_budget(layout, config, folder, world=world, **said, statistics=statistics, shared=shared)
 
 
-def _public(layout: PrivateLayout, facts: DataFacts) -> list[str]:
+def taken_as_public(layout: PrivateLayout, facts: DataFacts) -> list[str]:
     """What the guarantee takes as public: it decides which examples exist, how often they are drawn and what they contain."""
     series, count = layout.windows.series, layout.count
     about = f", about {count.meters:,} of them" * (count.origin == "noisy")
@@ -249,7 +252,7 @@ def _page(ledger: Ledger | None) -> str | None:
     if ledger is None:
         return None
     units, unit = side_by_side(ledger.record, everything=ledger.everything), ledger.record.segments[-1].plan.unit
-    return privacy_page(units, unit, in_words(units[unit]))
+    return privacy_page(units, unit, in_words(units[unit]), ledger.record)
 
 
 def _finish(folder: Path, spec: ModelSpec, weights: dict[str, torch.Tensor], page: str | None) -> dict[str, Any]:
@@ -260,7 +263,14 @@ def _finish(folder: Path, spec: ModelSpec, weights: dict[str, torch.Tensor], pag
     return spec.privacy
 
 
-def describe(config: RunConfig, facts: DataFacts, series: Series, scaling: Scaling, ledger: Ledger | None) -> ModelSpec:
+def describe(
+    config: RunConfig,
+    facts: DataFacts,
+    series: Series,
+    scaling: Scaling,
+    ledger: Ledger | None,
+    population: Population | None = None,
+) -> ModelSpec:
     """The specification that goes with the weights."""
     known = SOURCES.get(config.source)
     privacy = Statement.without_privacy()
@@ -278,6 +288,7 @@ def describe(config: RunConfig, facts: DataFacts, series: Series, scaling: Scali
         phase_seconds=series.phase_seconds,
         timezone=facts.reading.get("timezone"),
         non_negative=facts.non_negative or bool(known and known.non_negative),
+        population=population,
         privacy=privacy.to_dict(),
         ledger_head=None if ledger is None else ledger.own.head,
     )

@@ -17,6 +17,8 @@ from tamedit.training.recorder import Recorder, path_of
 from tamedit.windows.batch import Batch
 from tamedit.windows.examples import Examples
 
+PART = 24  # examples of a plain step at once on a CPU: cache, and windows that are alike
+
 
 def noised_batch(
     examples: Examples,
@@ -33,6 +35,22 @@ def noised_batch(
     return batch, time.to(device), epsilon.to(device)
 
 
+Noised = tuple[Batch, torch.Tensor, torch.Tensor]
+
+
+def by_work(noised: Noised, draws: int = 1) -> Noised:
+    """The same examples, those with few unknown steps first; the draws of an example stay together.
+
+    A network computes its last block for as many steps as the window with most unknown ones has (`model/dit.py`), so windows
+    that are alike belong into one part of a batch. No sum over the batch changes, apart from rounding.
+    """
+    context = noised[0].context
+    unknown = (context.observed < context.channels[:, None, :]).any(-1).sum(1).view(-1, draws)  # (U, G)
+    order = unknown.amax(1).argsort(stable=True)
+    rows = (order[:, None] * draws + torch.arange(draws, device=order.device)).flatten()
+    return noised[0][rows], noised[1][rows], noised[2][rows]
+
+
 def engine_losses(process: Process) -> Callable[[Any, Any], torch.Tensor]:
     """The losses of rows of a batch, in the form that the engine needs."""
 
@@ -47,9 +65,14 @@ def example_losses(
     network: torch.nn.Module, examples: Examples, indices: np.ndarray, step: int, process: Process, device: torch.device
 ) -> torch.Tensor:
     """The losses of some windows at a step, each a function of its own window and stream. Shape (B,)."""
-    batch, time, epsilon = noised_batch(examples, indices, step, process, device=device)
+    return noised_losses(network, noised_batch(examples, indices, step, process, device=device), process)
+
+
+def noised_losses(network: torch.nn.Module, noised: Noised, process: Process) -> torch.Tensor:
+    """The losses of rows of a noised batch. Shape (B,)."""
+    batch, time, epsilon = noised
     # bfloat16 where the device gains from it; on a CPU it does not.
-    precision = torch.autocast("cuda", torch.bfloat16) if device.type == "cuda" else nullcontext()
+    precision = torch.autocast("cuda", torch.bfloat16) if time.device.type == "cuda" else nullcontext()
     with precision:
         return denoising_loss(network, batch, time, epsilon, process)
 
@@ -79,13 +102,25 @@ class PlainGradients:
     def __call__(self, step: int) -> dict[str, float]:
         self.network.zero_grad(set_to_none=False)
         mine = self.world.share(self.indices(step))
-        losses = example_losses(self.network, self.examples, mine, step, self.process, self.device)
-        (losses.sum() / self.batch_size).backward()
+        batch = noised_batch(self.examples, mine, step, self.process, device=self.device)
+        losses = self._backward(by_work(batch) if self.device.type == "cpu" else batch)
         self.world.add_up([parameter.grad for parameter in self.network.parameters() if parameter.grad is not None])
         if self.recorder is not None and self.recorder.due(step):
             with self.recorder.aside():
                 self.recorder.examples(step, self.look(step, mine))
-        return {"loss": float(losses.detach().mean())}
+        return {"loss": float(losses.mean())}
+
+    def _backward(self, noised: Noised) -> torch.Tensor:
+        """Adds the gradient of the batch, part after part; the losses. A GPU takes the batch as a whole."""
+        count = len(noised[1])
+        at_once = PART if self.device.type == "cpu" else max(count, 1)
+        losses = []
+        for first in range(0, count, at_once):
+            part = slice(first, first + at_once)
+            each = noised_losses(self.network, (noised[0][part], noised[1][part], noised[2][part]), self.process)
+            (each.sum() / self.batch_size).backward()
+            losses.append(each.detach())
+        return torch.cat(losses) if losses else torch.empty(0)
 
     def look(self, step: int, indices: np.ndarray) -> ClippedSum:
         """The gradient of each example, for the record; the training gradient does not change."""

@@ -14,15 +14,18 @@ The errors (x − mean) / spread of the observed cells give the width of a logis
 
 from dataclasses import dataclass
 from math import log
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
+from torch.nn.functional import pad
 
 from tamedit.windows.anchor import Neighbours
 
 ERRORS = 1 / (2 * log(2))  # the scale of a logistic distribution whose mean size is 1
 PRIOR_CELLS = 1.0  # errors of the window's own scale that are added
+FAR = 10**9  # steps: nothing was observed there
 SHRINK = 0.1  # of the profile towards the window's mean, in weights of a cell
 
 
@@ -59,32 +62,41 @@ def season_profile(
     return ((units * count) @ other_days.T) / (count @ other_days.T + SHRINK)
 
 
-def bridge(
-    units: Float[Tensor, "N L"],
-    seen: Bool[Tensor, "N L"],
-    base: Float[Tensor, "N L"],
-    memory: float,
-    gap: int,
-    near: Neighbours,
-) -> Bridge:
-    """Every cell from those that are more than `gap` steps away, and the errors at the observed ones."""
-    length = units.shape[1]
+class Ends(NamedTuple):
+    """The nearest observed cells that are more than a gap of steps away: where they are, and how many steps away."""
+
+    before: Int64[Tensor, "N L"]  # a cell that exists, also where none was observed
+    after: Int64[Tensor, "N L"]
+    p: Float[Tensor, "N L"]  # steps; very many where none was observed
+    q: Float[Tensor, "N L"]
+    known: Bool[Tensor, "N L"]  # whether anything was observed on either side
+    errors: Bool[Tensor, "N L"]  # whether the cell itself was, too
+
+
+def ends(seen: Bool[Tensor, "N L"], gap: int, near: Neighbours) -> Ends:
+    """What a bridge stands on; the same for every base and memory."""
+    length = seen.shape[1]
     step = torch.arange(length)
-    left, right = step - gap - 1, step + gap + 1
-    before = torch.where(left >= 0, near.before[..., 0][:, left.clamp_min(0)], -1)
-    after = torch.where(right < length, near.after[..., 0][:, right.clamp(max=length - 1)], length)
-    deviation = torch.where(seen, units - base, 0.0)
-    p = torch.where(before >= 0, (step - before).to(units.dtype), 1e9)
-    q = torch.where(after < length, (after - step).to(units.dtype), 1e9)
-    rise_p, rise_q, whole = (-torch.expm1(-2 * one / memory) for one in (p, q, p + q))
-    at_left = torch.exp(-p / memory) * rise_q / whole * deviation.gather(1, before.clamp_min(0))
-    at_right = torch.exp(-q / memory) * rise_p / whole * deviation.gather(1, after.clamp(max=length - 1))
-    mean, spread = base + at_left + at_right, (rise_p * rise_q / whole).sqrt()
-    known = (before >= 0) | (after < length)
-    error = torch.where(seen & known, (units - mean) / spread, 0.0)
-    cells = (seen & known).sum(1, keepdim=True)
-    size = (error.abs().sum(1, keepdim=True) + PRIOR_CELLS) / (cells + PRIOR_CELLS)
-    return Bridge(mean, spread, known, size)
+    moved = min(gap + 1, length)
+    before = pad(near.before[:, : length - moved, 0], (moved, 0), value=-1)
+    after = pad(near.after[:, moved:, 0], (0, moved), value=length)
+    left, right = before >= 0, after < length
+    p = torch.where(left, step - before, FAR).to(torch.float32)
+    q = torch.where(right, after - step, FAR).to(torch.float32)
+    known = left | right
+    return Ends(before.clamp_min_(0), after.clamp_max_(length - 1), p, q, known, seen & known)
+
+
+def bridge(deviation: Float[Tensor, "N L"], base: Float[Tensor, "N L"], memory: float, end: Ends) -> Bridge:
+    """Every cell from its ends, and the errors at the observed ones. `deviation` x − base counts at observed cells alone."""
+    rise_p, rise_q, whole = (-torch.expm1(one * (-2 / memory)) for one in (end.p, end.q, end.p + end.q))
+    at_left = torch.exp(end.p * (-1 / memory)) * rise_q / whole * deviation.gather(1, end.before)
+    at_right = torch.exp(end.q * (-1 / memory)) * rise_p / whole * deviation.gather(1, end.after)
+    moved, spread = at_left + at_right, (rise_p * rise_q / whole).sqrt()
+    error = ((deviation - moved) / spread).abs() * end.errors
+    cells = end.errors.sum(1, keepdim=True)
+    size = (error.sum(1, keepdim=True) + PRIOR_CELLS) / (cells + PRIOR_CELLS)
+    return Bridge(base + moved, spread, end.known, size)
 
 
 def errors(sets: list[Bridge], chosen: Int64[Tensor, "N L"]) -> Errors:

@@ -8,6 +8,7 @@ each an example, and windows are drawn inside a block. One day, one week or one 
 guarantee for it needs less noise.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -18,6 +19,8 @@ from torch import Tensor
 
 from tamedit.data.series import Series
 from tamedit.errors import UserError
+
+TOGETHER = 4_000_000  # rows that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,20 +125,37 @@ def trimmed(windows: Windows) -> Windows:
     A meter that joined a study late has its windows where it has readings. That depends on nothing but the block itself.
     """
     assert windows.spans is not None
-    ends, rows = windows.starts + windows.spans, np.arange(len(windows.series) + 1)
-    known = np.append(np.isfinite(windows.series.values).any(axis=1), False)
-    later = np.minimum.accumulate(np.where(known, rows, len(known))[::-1])[::-1]  # the first reading at or after a row
-    earlier = np.maximum.accumulate(np.where(known, rows, -1))  # the last one at or before it
-    begin = np.clip(later[windows.starts], windows.starts, ends - windows.length)
-    last = np.clip(earlier[ends - 1] + 1, begin + windows.length, ends)
-    return replace(windows, starts=begin, spans=last - begin)
+    starts, spans = windows.starts.copy(), windows.spans.copy()
+    for some, low, high in _pieces(windows.starts, windows.spans):
+        ends, rows = windows.starts[some] + windows.spans[some] - low, np.arange(high - low + 1)
+        known = np.append(np.isfinite(windows.series.values[low:high]).any(axis=1), False)
+        later = np.minimum.accumulate(np.where(known, rows, len(known))[::-1])[
+            ::-1
+        ]  # the first reading at or after a row
+        earlier = np.maximum.accumulate(np.where(known, rows, -1))  # the last one at or before it
+        begin = windows.starts[some] - low
+        begin = np.clip(later[begin], begin, ends - windows.length)
+        last = np.clip(earlier[ends - 1] + 1, begin + windows.length, ends)
+        starts[some], spans[some] = begin + low, last - begin
+    return replace(windows, starts=starts, spans=spans)
+
+
+def _pieces(starts: np.ndarray, spans: np.ndarray) -> Iterator[tuple[slice, int, int]]:
+    """Some examples at a time, with the rows between which they lie: what is computed of all rows at once is small."""
+    at_once = max(1, TOGETHER // max(int(spans.max(initial=1)), 1))
+    for first in range(0, len(starts), at_once):
+        some = slice(first, first + at_once)
+        yield some, int(starts[some].min()), int((starts[some] + spans[some]).max())
 
 
 def _present(series: Series, starts: np.ndarray, spans: np.ndarray, least: float) -> np.ndarray:
     """Which examples have at least a share `least` of their cells."""
     # Whole numbers: a sum of shares would round by what other blocks hold, and decide an even tie by it.
-    present = np.concatenate([[0], np.cumsum(np.isfinite(series.values).sum(axis=1))])
-    kept: np.ndarray = present[starts + spans] - present[starts] >= least * spans * series.values.shape[1]
+    kept = np.zeros(len(starts), dtype=bool)
+    for some, low, high in _pieces(starts, spans):
+        present = np.concatenate([[0], np.cumsum(np.isfinite(series.values[low:high]).sum(axis=1))])
+        begin, size = starts[some] - low, spans[some]
+        kept[some] = present[begin + size] - present[begin] >= least * size * series.values.shape[1]
     if not kept.any():
         raise UserError(
             f"None of the {len(starts)} windows of {int(spans.min())} rows or more has {least:.0%} of its values; "

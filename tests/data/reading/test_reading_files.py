@@ -120,10 +120,11 @@ def flipped() -> bytes:
     return bytes(content)
 
 
-def archive() -> bytes:
+def archive(*names: str) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
-        file.writestr("meter.csv", PLAIN)
+        for name in names:
+            file.writestr(name, PLAIN)
     return buffer.getvalue()
 
 
@@ -136,7 +137,7 @@ def parquet() -> bytes:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (archive, "zip archive or Excel workbook"),
+        (lambda: archive("notes.pdf"), "zip archive without a CSV"),
         (parquet, "a Parquet file; rename it to end in .parquet"),
         (lambda: b"%PDF-1.7 ...", "a PDF"),
         (lambda: b"\x89PNG\r\n\x1a\n\x00\x00", "a PNG picture"),
@@ -171,7 +172,8 @@ def test_missing_files_and_folders(tmp_path: Path) -> None:
     assert "is a folder" in sentence(tmp_path)
     assert "There is no file" in sentence(tmp_path / "absent.csv")
     assert "not a readable Parquet file" in sentence(write(tmp_path, PLAIN, "meter.parquet"))
-    assert "cannot be made from builtins.list" in sentence([1, 2])
+    assert "must contain the paths of files" in sentence([1, 2])
+    assert "cannot be made from builtins.dict" in sentence({})
 
 
 @pytest.mark.parametrize(

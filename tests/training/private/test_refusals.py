@@ -36,7 +36,9 @@ def spoilt(how: str) -> pd.DataFrame:
     elif how == "infinite":
         rows.loc[40, "load"] = f"{SECRET:g}e300"
     elif how == "twice":
-        rows = pd.concat([rows, rows.iloc[[40]]])
+        rows = pd.concat(
+            [rows, rows.iloc[[40]].assign(load=rows["load"].iloc[40] + 1.0)]
+        )  # the same row twice would be read once
     elif how == "off the grid":
         rows.loc[41, "time"] += pd.Timedelta(minutes=7)
     return rows

@@ -1,6 +1,7 @@
 """`tamedit reproduce`: the paper's tables and figures and the ε curve, run by run; it can be stopped and continued."""
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,7 +18,7 @@ def reproduce(
         typer.Argument(
             help="all (of the paper), one table or figure (tab:main-results-extended), one cell (household/vanilla/sigma=0.1), "
             "reference (which magnitudes the bounds scale) or regime (where they help); "
-            "or, beyond the paper: curve (our own form on real homes, utility against ε)."
+            "or, beyond the paper: curve (our own form on real homes, utility against ε), synthetic (generated homes)."
         ),
     ],
     scale: Annotated[
@@ -53,6 +54,9 @@ def reproduce(
     from tamedit_paper.grid.cells import Cell
     from tamedit_paper.grid.results import Job
 
+    if what == "synthetic":
+        _synthetic(range(seeds) if seed is None else [seed], results / scale, work, out, tables_only, as_json)
+        return
     cells = _cells(what, source)
     chosen = [seed] if seed is not None else list(range(seeds))
     pairs = ((cell, one) for one in chosen for cell in cells if one == chosen[0] or not Cell.parse(cell).is_seedless)
@@ -78,6 +82,21 @@ def reproduce(
         raise UserError(
             f"{len(outcome.failed)} of {len(jobs)} runs failed for the reasons above; run the same command to try again."
         )
+
+
+def _synthetic(seeds: Iterable[int], results: Path, work: Path, out: Path, tables_only: bool, as_json: bool) -> None:
+    """The fidelity of generated homes: what is missing one after the other, then the page."""
+    from tamedit_paper.synthetic.cells import cells
+    from tamedit_paper.synthetic.measured import measure
+    from tamedit_paper.synthetic.page import draw, write_synthetic
+
+    jobs = [] if tables_only else [(cell, one) for one in seeds for cell in cells()]
+    for number, (cell, one) in enumerate(jobs):
+        if not as_json:
+            print(f"runs {number}/{len(jobs)}: {cell.name}, seed {one}", file=sys.stderr, flush=True)
+        measure(cell, one, results, work / "synthetic")
+    made = [results, *draw(out, work / "synthetic")] if jobs else []
+    options.wrote([*made, *write_synthetic(results, out)], as_json)
 
 
 def _cells(what: str, source: str) -> list[str]:

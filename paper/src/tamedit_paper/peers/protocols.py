@@ -139,7 +139,7 @@ def evaluate_protocol(
             f"with window={protocol.length}."
         )
     check_samples(samples)
-    ahead = forecast_horizon(model, horizon)
+    ahead = forecast_horizon(model, split.test, horizon)
     trial = Trial(model, split, windows)
     every = np.ones((1, len(trial.windows)))
     draws = np.vstack([every, trial.weights(resamples, seed)])

@@ -8,9 +8,11 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from tamedit.data.reading import grid, stamps
-from tamedit.data.reading.columns import MissingCovariates, Roles, Wanted, find_roles, loses_digits, numbers, too_fine
-from tamedit.data.reading.tables import Table, load_table
+from tamedit.data.reading import duplicates, grid, meter_columns, resample, stamps
+from tamedit.data.reading.columns import MissingCovariates, Roles, Wanted, find_roles
+from tamedit.data.reading.numeric import loses_digits, numbers, too_fine
+from tamedit.data.reading.several import Several, files_of, load_files
+from tamedit.data.reading.tables import Table, load_table, row_at
 from tamedit.errors import UserError
 
 
@@ -72,22 +74,32 @@ def from_array(array: np.ndarray, targets: Sequence[str] | None = None) -> Parts
     )
 
 
-def from_table(source: str | Path | pd.DataFrame, wanted: Wanted) -> Parts:
-    """A table as `load_table` gives it, on its grid."""
-    table = load_table(source)
+def from_table(source: str | Path | pd.DataFrame | Several | Table, wanted: Wanted) -> Parts:
+    """A table as `load_table` gives it, or several files as one, on its grid."""
+    files = files_of(source)
+    table = load_table(source) if files is None else load_files(files, wanted.id, wanted.files)
     roles = find_roles(table, wanted)
-    if roles.id is not None:
+    if roles.id is not None and roles.id != table.id:
         table.keep_names(roles.id)
-    readings = _ordered(table, roles, wanted.timezone)
-    raw = {
-        name: numbers(table.frame[name], table.where, table.findings) for name in (*roles.targets, *roles.covariates)
-    }
-    built = grid.build(readings, wanted.frequency)
+    times = stamps.parse(table.frame[roles.time], table.where, table.notes, table.findings)
+    table.frame = table.frame.assign(**{roles.time: times})
+    raw, roles = _numbers(table, roles, wanted)
+    readings = _ordered(table, roles, wanted)
+    rows, several = table.frame.index, roles.id is not None
+    table.frame = pd.DataFrame(index=rows)  # its columns are read
+    readings = duplicates.without_duplicates(readings, raw, rows, several, table.findings)
+    frequency = wanted.frequency
+    if wanted.resample is not None:
+        sums = np.arange(raw.shape[1]) < len(roles.targets) * (wanted.aggregate == "sum")  # covariates are averaged
+        readings, raw = resample.resampled(readings, raw, sums, wanted.resample, frequency)
+        frequency = wanted.resample
+    built = grid.build(readings, frequency)
     table.notes += built.notes
     table.findings += built.findings
+    laid = _scatter(raw, readings.order, built)
     parts = Parts(
-        values=_scatter([raw[name] for name in roles.targets], readings.order, built),
-        covariates=_scatter([raw[name] for name in roles.covariates], readings.order, built),
+        values=np.ascontiguousarray(laid[:, : len(roles.targets)]),
+        covariates=np.ascontiguousarray(laid[:, len(roles.targets) :]),
         grid=built,
         meters=readings.meters,
         targets=roles.targets,
@@ -102,56 +114,58 @@ def from_table(source: str | Path | pd.DataFrame, wanted: Wanted) -> Parts:
     return replace(parts, covariates=covariates, notes=tuple(table.notes), findings=tuple(table.findings))
 
 
-def _ordered(table: Table, roles: Roles, timezone: str | None) -> grid.Readings:
-    """Stamps parsed, meters numbered by first appearance, rows sorted, duplicates refused."""
+def _numbers(table: Table, roles: Roles, wanted: Wanted) -> tuple[np.ndarray, Roles]:
+    """(n, targets and covariates) as the table says them; columns that are meters are put one below the other."""
+    names = (*roles.targets, *roles.covariates)
+    if wanted.columns != "meters":
+        if wanted.columns is None and roles.id is None and wanted.targets is None:
+            meter_columns.ask(roles.targets, table.where)
+        raw = np.empty((len(table.frame), len(names)), dtype=np.float32)
+        for place, name in enumerate(names):
+            raw[:, place] = numbers(table.frame[name], table.where, table.findings, wanted.missing)
+        return raw, roles
+    if roles.covariates:
+        raise UserError(
+            "columns='meters' has no place for covariates; leave them out, or give a table with one row per meter and time."
+        )
+    columns = {name: numbers(table.frame[name], table.where, table.findings, wanted.missing) for name in names}
+    value = wanted.targets[0] if wanted.targets and wanted.targets[0] not in names else meter_columns.VALUE
+    values = meter_columns.as_meters(table, roles.time, columns, value)
+    return values.to_numpy()[:, None], Roles(roles.time, meter_columns.METER, (value,), ())
+
+
+def _ordered(table: Table, roles: Roles, wanted: Wanted) -> grid.Readings:
+    """Stamps in their zone, meters numbered by first appearance, rows sorted."""
     frame, where = table.frame, table.where
     if roles.id is None:
         codes = np.zeros(len(frame), dtype=np.int64)
         meters: tuple[str, ...] = ("",)
     else:
-        nameless = frame[roles.id].isna().to_numpy()
-        if nameless.any():
-            row = frame.index[int(np.argmax(nameless))]
-            raise UserError(f"Row {row} of {where} has no meter in column {roles.id!r}; name it or delete the row.")
         codes, names = pd.factorize(frame[roles.id])
+        if (codes < 0).any():
+            row = row_at(frame.index[int(np.argmax(codes < 0))], where)
+            raise UserError(f"Row {row} has no meter in column {roles.id!r}; name it or delete the row.")
         meters = tuple(str(name) for name in names)
-    times = stamps.parse(frame[roles.time], where, table.notes, table.findings)
-    times = stamps.to_zone(times, codes, timezone, table)
+    times = stamps.to_zone(pd.DatetimeIndex(frame[roles.time]), codes, wanted.timezone, table)
+    if wanted.round is not None:
+        times = resample.rounded(times, wanted.round, table.notes)
     if len(times) == 1:
         raise UserError(f"{where} has only one row; at least two readings at different times are needed.")
     microseconds = grid.microseconds(times)
-    order = np.lexsort((microseconds, codes))
-    if ((codes[1:] == codes[:-1]) & (np.diff(microseconds) < 0)).any():
+    sorted_codes = (np.diff(codes) >= 0).all()
+    backwards = ((codes[1:] == codes[:-1]) & (np.diff(microseconds) < 0)).any()
+    if backwards:
         table.findings.append("The rows were not in time order; they were sorted.")
-    readings = grid.Readings(times[order], codes[order], meters, order, where)
-    _refuse_twice(readings, frame.index, several=roles.id is not None)
-    return readings
+    if sorted_codes and not backwards:
+        return grid.Readings(times, codes, meters, np.arange(len(codes)), where)
+    order = np.lexsort((microseconds, codes))
+    return grid.Readings(times[order], codes[order], meters, order, where)
 
 
-def _refuse_twice(readings: grid.Readings, rows: pd.Index, several: bool) -> None:
-    """Two readings of one meter at one time: which is right?"""
-    codes, microseconds = readings.codes, grid.microseconds(readings.times)
-    twice = (codes[1:] == codes[:-1]) & (microseconds[1:] == microseconds[:-1])
-    if not twice.any():
-        return
-    index = int(np.argmax(twice))
-    remedies = ["delete one of the rows"]
-    if not several:
-        remedies.append("name the column of meters with id= if there are several meters")
-    if readings.times.tz is None:
-        remedies.append("name the time zone with timezone='Europe/London' (or yours) if clocks went back")
-    first, second = sorted(rows[readings.order[index : index + 2]])
-    raise UserError(
-        f"The time {readings.times[index]}{readings.of_meter(index)} appears twice in {readings.where} (rows {first} "
-        f"and {second}); {', or '.join(remedies)}."
-    )
-
-
-def _scatter(columns: list[np.ndarray], order: np.ndarray, built: grid.Grid) -> np.ndarray:
-    """Put columns of readings into the rows of the grid; rows without a reading are NaN."""
-    table = np.full((int(built.offsets[-1]), len(columns)), np.nan, dtype=np.float32)
-    for k, column in enumerate(columns):
-        table[built.position, k] = column[order]
+def _scatter(raw: np.ndarray, order: np.ndarray, built: grid.Grid) -> np.ndarray:
+    """Put rows of readings into the rows of the grid; rows without a reading are NaN."""
+    table = np.full((int(built.offsets[-1]), raw.shape[1]), np.nan, dtype=np.float32)
+    table[built.position] = raw[order]
     return table
 
 

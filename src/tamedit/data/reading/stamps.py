@@ -7,8 +7,9 @@ import zoneinfo
 import numpy as np
 import pandas as pd
 
+from tamedit.data.reading.clocks import some, spelled
 from tamedit.data.reading.grid import microseconds
-from tamedit.data.reading.tables import Table
+from tamedit.data.reading.tables import Files, Table, row_at
 from tamedit.errors import UserError
 
 _DAY_MONTH = re.compile(r"^\s*(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?!\d)")
@@ -22,7 +23,8 @@ def looks_like_time(column: pd.Series, share: float = 0.9) -> bool:
         return True
     if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
         return False
-    texts = column.dropna().astype(str).head(20)
+    texts = some(column)
+    texts = spelled(texts.str.strip(), [])[0]
     count = len(texts)
     texts = texts[texts.str.contains(r"\d.*[-/.:T]\s*.*\d", regex=True)]
     if len(texts) == 0:
@@ -42,7 +44,7 @@ def parse(column: pd.Series, where: str, notes: list[str], findings: list[str] |
     missing = column.isna().to_numpy()
     if missing.any():
         row = column.index[int(np.argmax(missing))]
-        raise UserError(f"Row {row} of {where} has no time in column {name!r}; give it one or delete the row.")
+        raise UserError(f"Row {row_at(row, where)} has no time in column {name!r}; give it one or delete the row.")
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         times = pd.DatetimeIndex(column)
     elif isinstance(column.dtype, pd.PeriodDtype):
@@ -50,8 +52,21 @@ def parse(column: pd.Series, where: str, notes: list[str], findings: list[str] |
     elif pd.api.types.is_numeric_dtype(column.dtype):
         times = _from_numbers(column, where, notes)
     else:
-        times = _from_text(column.astype(str).str.strip(), where, notes, notes if findings is None else findings)
+        times = _from_text(column, where, notes, notes if findings is None else findings)
     return times.as_unit("us")
+
+
+def is_compact(column: pd.Series) -> bool:
+    """Whether whole numbers are stamps such as 202401311300, by what they hold."""
+    if not pd.api.types.is_integer_dtype(column.dtype):
+        return False
+    first = column.head(20)
+    forms = [
+        form
+        for digits, form, _ in _COMPACT
+        if digits > 10 and first.between(1900 * 10 ** (digits - 4), 2101 * 10 ** (digits - 4)).all()
+    ]
+    return any(pd.to_datetime(first.astype(str), format=form, errors="coerce").notna().all() for form in forms)
 
 
 def _from_numbers(column: pd.Series, where: str, notes: list[str]) -> pd.DatetimeIndex:
@@ -72,8 +87,8 @@ def _from_numbers(column: pd.Series, where: str, notes: list[str]) -> pd.Datetim
     if largest < 1e8:
         row, value = column.index[0], column.iloc[0]
         raise UserError(
-            f"Column {column.name!r} of {where} contains numbers that are not times (row {row}: {value}); name the column "
-            "of time stamps with time=."
+            f"Column {column.name!r} of {where} contains numbers that are not times (row {_only(row, where)}: {value}); name the "
+            "column of time stamps with time=."
         )
     unit = "s" if largest < 1e11 else "ms" if largest < 1e14 else "us" if largest < 1e17 else "ns"
     notes.append(f"The numbers in {column.name!r} were taken to be Unix time in {unit}, in UTC.")
@@ -94,7 +109,7 @@ def _compact(column: pd.Series, where: str, notes: list[str]) -> pd.DatetimeInde
         if wrong.any():
             first = int(np.argmax(wrong))
             raise UserError(
-                f"Row {column.index[first]} of {where} has {int(column.iloc[first])} in the time column {column.name!r}, "
+                f"Row {row_at(column.index[first], where)} has {int(column.iloc[first])} in the time column {column.name!r}, "
                 "which is not a time; write it as 2024-01-31 13:00."
             )
         notes.append(f"The numbers in {column.name!r} were taken to be times written as {shown}.")
@@ -102,39 +117,51 @@ def _compact(column: pd.Series, where: str, notes: list[str]) -> pd.DatetimeInde
     return None
 
 
-def _from_text(texts: pd.Series, where: str, notes: list[str], findings: list[str]) -> pd.DatetimeIndex:
+def _from_text(column: pd.Series, where: str, notes: list[str], findings: list[str]) -> pd.DatetimeIndex:
+    """Every different text is read once, in the order of their first rows: many meters share their stamps."""
+    codes, different = pd.factorize(column)
+    rows = column.index[np.unique(codes, return_index=True)[1]]
+    texts = pd.Series(pd.Index(different).astype(str), index=rows, name=column.name).str.strip()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        layout = _day_month_layout(texts, notes)
+        plain, late = spelled(texts, notes)
+        layout = _day_month_layout(plain, notes)
         dayfirst = layout == 1
         try:
-            times = pd.to_datetime(texts, dayfirst=dayfirst)
+            times = pd.to_datetime(plain, dayfirst=dayfirst)
         except (ValueError, pd.errors.OutOfBoundsDatetime):
-            times = _mixed(texts, dayfirst, where, findings)
+            times = _mixed(plain, texts, dayfirst, where, findings)
     if not pd.api.types.is_datetime64_any_dtype(times.dtype):
-        times = _mixed(texts, dayfirst, where, findings)
-    return pd.DatetimeIndex(times)
+        times = _mixed(plain, texts, dayfirst, where, findings)
+    found = pd.DatetimeIndex(times)
+    found = found + pd.to_timedelta(late.astype(np.int64), unit="D") if late.any() else found
+    return found.as_unit("us") if len(found) == len(codes) else found.as_unit("us").take(codes)
 
 
-def _mixed(texts: pd.Series, dayfirst: bool, where: str, findings: list[str]) -> pd.Series:
+def _only(row: object, where: str) -> str:
+    """The row alone where the file is named already, both where there are several files."""
+    return row_at(row, where) if isinstance(where, Files) else str(row)
+
+
+def _mixed(plain: pd.Series, texts: pd.Series, dayfirst: bool, where: str, findings: list[str]) -> pd.Series:
     """Several formats or several offsets in one column; the error names the first value that is not a time."""
-    coerced = pd.to_datetime(texts, errors="coerce", utc=True, format="mixed", dayfirst=dayfirst)
+    coerced = pd.to_datetime(plain, errors="coerce", utc=True, format="mixed", dayfirst=dayfirst)
     wrong = coerced.isna().to_numpy()
     if wrong.any():
         first = int(np.argmax(wrong))
         raise UserError(
-            f"Row {texts.index[first]} of {where} has {texts.iloc[first]!r} in the time column {texts.name!r}, which "
+            f"Row {row_at(texts.index[first], where)} has {str(texts.iloc[first])!r} in the time column {texts.name!r}, which "
             "is not a time; write it as 2024-01-31 13:00."
         )
-    with_offset = texts.str.contains(r"\d(?:Z|z|\s?UTC|[+-]\d{2}:?\d{2})$", regex=True).to_numpy()
+    with_offset = plain.str.contains(r"\d(?:Z|z|\s?UTC|[+-]\d{2}:?\d{2})$", regex=True).to_numpy()
     if with_offset.all():
         findings.append("The stamps have different offsets from UTC; they were converted to UTC.")
         return coerced
     if with_offset.any():
         first = int(np.argmax(with_offset != with_offset[0]))
         raise UserError(
-            f"Some stamps of {where} have an offset from UTC and some do not (row {texts.index[first]}: "
-            f"{texts.iloc[first]!r}); write all of them in the same way."
+            f"Some stamps of {where} have an offset from UTC and some do not (row {_only(texts.index[first], where)}: "
+            f"{str(texts.iloc[first])!r}); write all of them in the same way."
         )
     return coerced.dt.tz_localize(None)
 
@@ -192,7 +219,7 @@ def to_zone(times: pd.DatetimeIndex, codes: np.ndarray, timezone: str | None, ta
     if absent.any():
         first = int(np.argmax(absent))
         raise UserError(
-            f"Row {table.frame.index[first]} of {table.where} has the time {times[first]}, which does not exist in "
+            f"Row {row_at(table.frame.index[first], table.where)} has the time {times[first]}, which does not exist in "
             f"{timezone} (the clocks went forward); if the stamps are not local times there, use timezone='UTC' "
             "or none."
         )

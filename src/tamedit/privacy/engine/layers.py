@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tamedit.errors import UserError
+from tamedit.kernels import linear
 from tamedit.privacy.engine.pieces import Factored, Kept, Piece, Rows
 from tamedit.privacy.engine.workspace import Workspace
 
@@ -126,7 +127,7 @@ class LinearSite(Site):
         return weight
 
     def compute(self, inputs: Tensor) -> Tensor:
-        flat: Tensor = F.linear(inputs.flatten(0, -2), self.weight, self.module.bias)
+        flat: Tensor = linear(inputs.flatten(0, -2), self.weight, self.module.bias)
         # Not a view to autograd, so that the next layer may work in place.
         output: Tensor = flat if inputs.dim() == 2 else _UNSAFE_VIEW(flat, (*inputs.shape[:-1], flat.shape[-1]))
         return output

@@ -18,8 +18,9 @@ from tamedit.privacy.counting import COUNTS
 from tamedit.privacy.entries import FILE_NAME, Record, merged, so_far
 from tamedit.privacy.ledger import Ledger, affordable_steps, together
 from tamedit.privacy.plan import PrivacyPlan
+from tamedit.privacy.population import POPULATION, Population, Prior, Within, private_population
 from tamedit.privacy.settings import Privacy
-from tamedit.privacy.statistics import RELEASES, private_standardisation
+from tamedit.privacy.statistics import RELEASES, Examples, private_standardisation
 from tamedit.runs.config import RunConfig
 from tamedit.runs.layout import PrivateLayout
 from tamedit.training.distributed import World
@@ -68,7 +69,7 @@ class Budget:
         )
 
     def release(
-        self, examples: np.ndarray, lower: ArrayLike, upper: ArrayLike, what: str
+        self, examples: Examples, lower: ArrayLike, upper: ArrayLike, what: str
     ) -> tuple[list[float], list[float]]:
         """A private level and scale per channel of (N, values, K), charged to the ledger; the same in every process."""
         answer, noise = np.zeros((2, np.size(lower))), self.privacy.statistics_noise
@@ -78,6 +79,12 @@ class Budget:
             answer = np.stack([found.level, found.scale])
         level, scale = self.world.same_indices(answer).tolist()
         return level, scale
+
+    def release_population(self, vectors: np.ndarray, within: Within, noise: float, prior: Prior) -> Population:
+        """Who the homes are, with noise, charged to the ledger: in the first process, which holds it."""
+        assert self.ledger is not None
+        self._refuse_beyond(self.ledger, Mechanism(1.0, noise), POPULATION)
+        return private_population(vectors, within, noise, self.plan.examples, self.ledger, prior)
 
     def _refuse_beyond(self, ledger: Ledger, wanted: Mechanism, what: str) -> None:
         """Statistics must stay within the budget, too: stop before they would exceed ε."""
@@ -123,12 +130,12 @@ def open_budget(
     world: World,
     not_covered: Sequence[str],
     public: Sequence[str] = (),
-    statistics: int = 0,
+    statistics: Sequence[Mechanism] = (),
     shared: Path | None = None,
 ) -> Iterator[Budget]:
     """Open the ledger of the folder: a new segment, and with it a fresh stream of noise.
 
-    `statistics` releases besides training are planned, and paid from the same budget: that of the data set whose ledger is
+    `statistics`, releases besides training, are planned, and paid from the same budget: that of the data set whose ledger is
     `shared`. What was taken as `public` stands in every statement.
     """
     privacy, training = config.privacy, config.training
@@ -138,7 +145,7 @@ def open_budget(
         shared = None
     own, others = _ledgers(folder, shared)
     counts, begun = own.charged(COUNTS), own.planned
-    besides = [*([Mechanism(1.0, privacy.statistics_noise, statistics)] if statistics else []), *counts]
+    besides = [*statistics, *counts]
     contribution = together(others, privacy.unit, layout.contribution())
     given = (count.examples, training.batch_size, training.steps, contribution, config.seed)
     plan = _begun(privacy, begun, *given)
@@ -193,14 +200,19 @@ def unit_facts(layout: PrivateLayout, shared: Path | None) -> dict[str, Any]:
 
 
 def refuse_uncounted(
-    layout: PrivateLayout, config: RunConfig, folder: Path, shared: Path | None, count: Mechanism, statistics: int
+    layout: PrivateLayout,
+    config: RunConfig,
+    folder: Path,
+    shared: Path | None,
+    count: Mechanism,
+    statistics: Sequence[Mechanism],
 ) -> None:
     """Before the `count` is charged: a run that the budget could not pay with the most examples there can be is refused now."""
     privacy, training, (own, others) = config.privacy, config.training, _ledgers(folder, shared)
     assert privacy is not None
     refuse_spent(folder, privacy, layout, shared, count)
     spent = [*own.charged(COUNTS), *others.mechanisms, count]
-    besides = [Mechanism(1.0, privacy.statistics_noise, statistics)] if statistics else []
+    besides = list(statistics)
     contribution = together(others, privacy.unit, layout.contribution())
     most = layout.count.examples, training.batch_size, training.steps, contribution, config.seed
     _refuse_no_step(privacy.plan(*most, [*besides, *spent]), privacy, [*besides, *spent])

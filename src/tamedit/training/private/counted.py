@@ -19,6 +19,7 @@ from tamedit.runs.layout import PrivateLayout
 from tamedit.training.distributed import World
 from tamedit.training.private.budget import refuse_uncounted, unit_facts
 from tamedit.training.private.released_bounds import refuse_noise
+from tamedit.training.private.released_population import refuse_population
 from tamedit.training.private.released_scale import statistics_of
 from tamedit.training.scales import make_scaling
 
@@ -37,6 +38,7 @@ def counted(
     layout.refuse_single()
     said, statistics = unit_facts(layout, shared), statistics_of(config, facts)
     refuse_noise(config, privacy.examples or layout.count.examples)
+    refuse_population(config, facts, privacy.examples or layout.count.examples)
     make_scaling(config, facts, layout.windows.series)  # raises if the facts contradict each other
     if privacy.test_only:
         return replace(layout, count=Count(origin="exact", examples=len(layout.windows), meters=layout.meters))

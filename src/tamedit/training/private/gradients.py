@@ -22,11 +22,14 @@ from tamedit.runs.folder import NOT_PRIVATE
 from tamedit.training.loop import Ended
 from tamedit.training.private.budget import Budget
 from tamedit.training.recorder import Recorder, path_of
-from tamedit.training.source import engine_losses, noised_batch
+from tamedit.training.source import by_work, engine_losses, noised_batch
 from tamedit.windows.examples import Examples
 
 LOGGED = f"losses, gradient norms and clipping rates in the folder {NOT_PRIVATE}"
-EPSILON_EVERY = 25  # steps between two updates of ε in the progress bar
+EPSILON_EVERY, UPDATES = (
+    25,
+    100,
+)  # ε in the progress bar: so many steps between two updates at least, so many updates at most
 
 
 @contextmanager
@@ -78,7 +81,9 @@ class PrivateGradients:
         self._pay(step)
         drawn = self.world.same_indices(self.sampler.sample(step))
         mine = self.world.share(drawn)
-        batch = noised_batch(self.examples, mine, step, self.process, self.plan.draws, self.device)
+        batch = by_work(
+            noised_batch(self.examples, mine, step, self.process, self.plan.draws, self.device), self.plan.draws
+        )
         result = self.engine(self.losses, batch, units=len(mine), draws=self.plan.draws)
         if self.recorder is not None and self.recorder.due(step):
             self.recorder.examples(step, result)
@@ -107,7 +112,7 @@ class PrivateGradients:
     def _numbers(self, step: int, losses: torch.Tensor, norms: torch.Tensor) -> dict[str, float]:
         """What is logged: none of it is private, except ε, which is no secret."""
         if self.ledger is not None and (
-            step % EPSILON_EVERY == 0 or step + 1 == self.until or math.isnan(self.epsilon)
+            step % max(EPSILON_EVERY, self.until // UPDATES) == 0 or step + 1 == self.until or math.isnan(self.epsilon)
         ):
             self.epsilon = self.ledger.record.epsilon(self.plan.unit, self.plan.delta, with_rdp=False).value
         seen = len(norms) > 0
