@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,16 @@ def data_folder() -> Path:
     if not name or not Path(name).is_dir():
         pytest.skip("TAMEDIT_DATA does not name a folder with the real data sets")
     return Path(name)
+
+
+@pytest.fixture(scope="module")
+def small_pool() -> Iterator[None]:
+    """Synthetic homes begin from a pool of 96 simulated homes in the place of 1,024."""
+    from tamedit.runs import simulated_pool
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulated_pool, "POOL", 96)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ def write(path: Path, rows: int, meters: int, seconds: int) -> None:
 
 def measure(path: Path) -> dict[str, float]:
     """Read the file once in this process."""
-    from tamedit.data.series import read
+    from tamedit.data.reader import read
 
     started = time.perf_counter()
     series = read(path)

@@ -18,7 +18,8 @@ import pandas as pd
 import torch
 
 from tamedit.data.loading import load_split
-from tamedit.data.series import Series, read
+from tamedit.data.reader import read
+from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 from tamedit.data.split import Split, split_by_time
 from tamedit.diffusion.process import Process

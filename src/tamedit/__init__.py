@@ -30,8 +30,8 @@ _HOMES = {
     "load": "tasks.model",
     "load_initial_run": "runs.start",
     "modulate": "model.adaln",
-    "read": "data.series",
-    "read_csv": "data.series",
+    "read": "data.reader",
+    "read_csv": "data.reader",
     "simulate": "data.simulate",
 }
 __all__ = [
@@ -56,7 +56,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from tamedit.data.series import Series, read, read_csv
+    from tamedit.data.reader import read, read_csv
+    from tamedit.data.series import Series
     from tamedit.data.simulate import simulate
     from tamedit.diffusion.sample import SamplerConfig
     from tamedit.errors import UserError

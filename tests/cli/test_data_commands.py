@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tamedit.cli.data import app
-from tamedit.data.series import read
+from tamedit.data.reader import read
 from tamedit.data.simulate import simulate
 from tamedit.errors import UserError
 

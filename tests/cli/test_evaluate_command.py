@@ -13,7 +13,7 @@ import pytest
 from tamedit.cli.evaluate_command import verdicts
 from tamedit.cli.main import main
 from tamedit.data.loading import load_split
-from tamedit.data.series import read
+from tamedit.data.reader import read
 from tamedit.evaluation.evaluate import Row
 from tamedit.evaluation.gains import Gain
 from tamedit.evaluation.metrics import METRICS, PATHS

@@ -13,23 +13,13 @@ import pytest
 
 from support import Run, untouched
 from tamedit.errors import UserError
-from tamedit.runs import simulated_pool as pools
-from tamedit.runs.simulated_pool import simulated_pool
 from tamedit.tasks import fleet_table, model
 from tamedit.tasks.fleet import Fleet
 from tamedit.tasks.fleet_table import homes_table, write_homes
 from tamedit.tasks.model import Model
 
+pytestmark = pytest.mark.usefixtures("small_pool")
 FORMS = (".csv", ".parquet")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def small_pool() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pools, "POOL", 96)
-        simulated_pool.cache_clear()
-        yield
-    simulated_pool.cache_clear()
 
 
 def read(path: Path) -> pd.DataFrame:

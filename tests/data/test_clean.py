@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from tamedit.data.clean import drop_negatives, moving_average, replace_negatives
-from tamedit.data.series import Series, read
+from tamedit.data.reader import read
+from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 
 

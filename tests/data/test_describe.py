@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamedit.data.describe import describe, gaps, sparkline
-from tamedit.data.series import read
+from tamedit.data.reader import read
 from tamedit.data.simulate import simulate
 
 

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from tamedit.data.convert import convert
-from tamedit.data.series import Series, read
+from tamedit.data.reader import read
+from tamedit.data.series import Series
 from tamedit.errors import UserError
 
 

@@ -8,8 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tamedit.data.reader import read
 from tamedit.data.scaling import Scaling, fit_scaling
-from tamedit.data.series import Series, read
+from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 from tamedit.errors import UserError
 

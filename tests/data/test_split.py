@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamedit.data.catalogue import IDEAL_TEST
-from tamedit.data.series import Series, read
+from tamedit.data.reader import read
+from tamedit.data.series import Series
 from tamedit.data.sources import split as split_source
 from tamedit.data.split import Split, draw_meters, split_by_meter, split_by_rows, split_by_time
 from tamedit.errors import UserError

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tamedit.data.loading import load_split
-from tamedit.data.series import read
+from tamedit.data.reader import read
 from tamedit.data.simulate import simulate
 from tamedit.data.study import Study
 from tamedit.errors import UserError

@@ -10,7 +10,8 @@ import pytest
 from reading import HOSTILE, Page
 
 from tamedit.data.loading import load_split
-from tamedit.data.series import Series, read
+from tamedit.data.reader import read
+from tamedit.data.series import Series
 from tamedit.evaluation.evaluate import Row, evaluate
 from tamedit.evaluation.labels import LABELS
 from tamedit.evaluation.metrics import PATHS

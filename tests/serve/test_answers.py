@@ -13,7 +13,7 @@ from scipy.stats import norm
 from tamedit.data.loading import load_split
 from tamedit.errors import UserError
 from tamedit.evaluation.baselines import distribution_draws, own_units
-from tamedit.runs import proposal, simulated_pool
+from tamedit.runs import proposal
 from tamedit.runs.folder import DataFacts
 from tamedit.runs.recipe import make_config
 from tamedit.serve.answers import forecast, generated, sample_series
@@ -148,15 +148,10 @@ def test_a_plan_has_the_least_noise_and_every_unit_its_own_loss(live: Live, monk
     assert units["series"]["epsilon"] == loss(contributions=2) > units["week"]["epsilon"]
 
 
-def test_homes_are_those_of_generate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulated_pool, "POOL", 16)
-    simulated_pool.simulated_pool.cache_clear()
-    try:
-        model = load_served("homes").model
-        found = generated(model, GenerateRequest(homes=2, days=3, start="2024-05-01", seed=5), lambda: None)
-        table = model.generate(homes=2, days=3, start="2024-05-01", seed=5)
-    finally:
-        simulated_pool.simulated_pool.cache_clear()
+def test_homes_are_those_of_generate(small_pool: None) -> None:
+    model = load_served("homes").model
+    found = generated(model, GenerateRequest(homes=2, days=3, start="2024-05-01", seed=5), lambda: None)
+    table = model.generate(homes=2, days=3, start="2024-05-01", seed=5)
     assert found.homes == list(table["home"].unique())
     assert np.ravel(found.values["kwh"]) == pytest.approx(table["kwh"].to_numpy(), rel=1e-6)
     assert [pd.Timestamp(time) for time in found.times] == list(table["time"].iloc[:72])

@@ -1,6 +1,5 @@
 """Homes that go on from given readings: from when, as whom, and what the network sees of them."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,25 +10,17 @@ import pytest
 import torch
 
 from support import Run
-from tamedit.data.series import Series, read
+from tamedit.data.reader import read
+from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 from tamedit.errors import UserError
-from tamedit.runs import simulated_pool as pools
 from tamedit.runs.simulated_pool import simulated_pool, simulated_population
 from tamedit.tasks.continued import _begun, continued
 from tamedit.tasks.fleet import Fleet
 from tamedit.tasks.model import Model
 
+pytestmark = pytest.mark.usefixtures("small_pool")
 POPULATION = simulated_population  # made with the small pool, in the tests
-
-
-@pytest.fixture(autouse=True, scope="module")
-def small_pool() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pools, "POOL", 96)
-        simulated_pool.cache_clear()
-        yield
-    simulated_pool.cache_clear()
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamedit.data.calendar import CALENDAR_NAMES, with_calendar, without_calendar
+from tamedit.data.reader import read
 from tamedit.data.reading.grid import Step
-from tamedit.data.series import Series, read
+from tamedit.data.series import Series
 from tamedit.errors import UserError
 from tamedit.tasks.frames import QUANTILES, at_least, extended, quantile_levels, steps_ahead, table, window_times
 

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from tamedit.data.catalogue import SOURCES
+from tamedit.data.reader import read
 from tamedit.data.scaling import RELATIVE_FLOOR, Scaling
-from tamedit.data.series import Series, read
+from tamedit.data.series import Series
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.folder import DataFacts
 from tamedit.runs.recipe import make_config

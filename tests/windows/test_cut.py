@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamedit.data.series import Series, read
+from tamedit.data.reader import read
+from tamedit.data.series import Series
 from tamedit.errors import UserError
 from tamedit.windows.cut import cut, cut_blocks
 

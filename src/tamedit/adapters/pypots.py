@@ -19,8 +19,8 @@ import pandas as pd
 
 from tamedit.adapters.panel import drawn, panel
 from tamedit.data.loading import IN_MEMORY
+from tamedit.data.reader import read
 from tamedit.data.reading.grid import step_of
-from tamedit.data.series import read
 from tamedit.data.split import Split
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError

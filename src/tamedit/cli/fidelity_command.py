@@ -45,7 +45,7 @@ def measure_generation(
     import pandas as pd
 
     from tamedit.data.loading import load_split
-    from tamedit.data.series import read
+    from tamedit.data.reader import read
     from tamedit.evaluation.fidelity.homes_grid import within
     from tamedit.runs.folder import load_run, not_private
     from tamedit.tasks.evolved_fleet import evolved_table, is_evolved

@@ -10,9 +10,10 @@ import pandas as pd
 
 from tamedit.data import sources
 from tamedit.data.calendar import without_calendar
+from tamedit.data.reader import read, read_fleet
 from tamedit.data.reading.several import Several
 from tamedit.data.reading.tables import Table
-from tamedit.data.series import Series, read, read_fleet
+from tamedit.data.series import Series
 from tamedit.data.split import Split, split_by_study, split_by_time
 from tamedit.data.study import Study
 from tamedit.errors import UserError

@@ -14,8 +14,9 @@ from typing import Any
 from tamedit.data.catalogue import IDEAL_TEST, SOURCES, Source, source
 from tamedit.data.clean import drop_negatives, replace_negatives
 from tamedit.data.convert import convert
+from tamedit.data.reader import read
 from tamedit.data.reading.several import files_of
-from tamedit.data.series import Series, read
+from tamedit.data.series import Series
 from tamedit.data.split import Split, split_by_meter, split_by_rows, split_by_time
 from tamedit.errors import UserError
 

@@ -24,7 +24,8 @@ from pydantic import Field, field_validator
 
 from tamedit.choices import Frozen
 from tamedit.data.catalogue import SOURCES
-from tamedit.data.series import Series, read
+from tamedit.data.reader import read
+from tamedit.data.series import Series
 from tamedit.data.study import Study
 from tamedit.errors import Resumable, UserError
 from tamedit.files import unreadable, write_text

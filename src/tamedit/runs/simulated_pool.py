@@ -54,29 +54,33 @@ def season_place(times: pd.DatetimeIndex, step_seconds: float, period: int) -> I
     return np.asarray(seconds // step_seconds, dtype=np.int64) % period
 
 
-@cache
 def simulated_pool(minutes: int, rows: int, period: int, seed: int = 0) -> Pool:
     """A year of every home of the pool, in pieces of `rows`."""
-    traits, made = _pool_load(minutes, seed)
+    return _pool_of(POOL, minutes, rows, period, seed)
+
+
+@cache
+def _pool_of(homes: int, minutes: int, rows: int, period: int, seed: int) -> Pool:
+    traits, made = _pool_load(homes, minutes, seed)
     rows = min(rows, made.shape[1])
     number = made.shape[1] // rows
     pieces = made[:, : number * rows].reshape(-1, rows, 1)
     most, few = float(pieces.max()), max(TOGETHER // rows, 1)
     parts = [features(pieces[at : at + few].astype(np.float64), 0.0, most, period) for at in range(0, len(pieces), few)]
     vectors, shape, profile = (np.concatenate(one) for one in zip(*parts, strict=True))
-    by_home = vectors[:, 0].reshape(POOL, number, -1)
+    by_home = vectors[:, 0].reshape(homes, number, -1)
     apart = (by_home - by_home.mean(axis=1, keepdims=True)).reshape(-1, by_home.shape[2])
-    within = apart.T @ apart / max(POOL * (number - 1), 1)
+    within = apart.T @ apart / max(homes * (number - 1), 1)
     means = shape[:, 0].mean(axis=0), 1.0 + profile[:, 0].mean(axis=0)
     return Pool(traits, by_home.mean(axis=1), within, np.cov(vectors[:, 0].T), *means)
 
 
 @lru_cache(maxsize=1)
-def _pool_load(minutes: int, seed: int) -> tuple[Float[np.ndarray, "P 20"], Float[np.ndarray, "P T"]]:
+def _pool_load(homes: int, minutes: int, seed: int) -> tuple[Float[np.ndarray, "P 20"], Float[np.ndarray, "P T"]]:
     """Traits and a year of every home of the pool."""
-    traits = draw_homes(POOL, np.random.default_rng([seed, 14]))
+    traits = draw_homes(homes, np.random.default_rng([seed, 14]))
     made = simulate_homes(traits, YEAR_HOURS, "2023-01-02", seed, minutes=minutes)
-    return traits, made.values.reshape(POOL, -1)
+    return traits, made.values.reshape(homes, -1)
 
 
 @cache

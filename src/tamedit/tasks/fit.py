@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from tamedit.choices import Anchor, Operator, Scale, Size, Tightness, Tuning
 from tamedit.data.loading import Data
+from tamedit.data.reader import check_reading
 from tamedit.data.reading.several import one_text
-from tamedit.data.series import check_reading
 from tamedit.errors import UserError, first_complaint
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.config import Speed

@@ -20,8 +20,9 @@ from torch import Tensor
 
 from tamedit.data.calendar import network_covariates, without_calendar
 from tamedit.data.loading import Data
+from tamedit.data.reader import check_reading, read
 from tamedit.data.reading.grid import spoken, step_of
-from tamedit.data.series import Series, check_reading, read
+from tamedit.data.series import Series
 from tamedit.diffusion.sample import SamplerConfig, sample
 from tamedit.errors import UserError
 from tamedit.formatting import counted, deep, epsilon

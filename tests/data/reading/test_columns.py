@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tamedit.data.loading import load_split
-from tamedit.data.series import read
+from tamedit.data.reader import read
 from tamedit.errors import UserError
 
 

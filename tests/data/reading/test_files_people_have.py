@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tamedit.data.reader import read, read_csv
 from tamedit.data.reading import large_csv, tables
 from tamedit.data.reading.several import one_text, place_of
-from tamedit.data.series import Series, read, read_csv
+from tamedit.data.series import Series
 from tamedit.errors import UserError
 
 HOURS = pd.date_range("2024-03-01", periods=48, freq="h")

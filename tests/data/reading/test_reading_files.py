@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tamedit.data.series import read, read_csv
+from tamedit.data.reader import read, read_csv
 from tamedit.errors import UserError
 
 PLAIN = "time,kwh\n2024-01-01 00:00,1.5\n2024-01-01 01:00,2.5\n2024-01-01 02:00,3.5\n"

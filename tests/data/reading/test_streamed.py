@@ -9,8 +9,8 @@ import pytest
 from tamedit.data import calendar
 from tamedit.data.calendar import network_covariates
 from tamedit.data.loading import load_split
+from tamedit.data.reader import read_fleet
 from tamedit.data.reading import streamed
-from tamedit.data.series import read_fleet
 from tamedit.data.study import Study
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.layout import private_layout

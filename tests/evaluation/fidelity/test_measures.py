@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from scipy import linalg, signal
 
-from tamedit.data.series import Series, read
+from tamedit.data.reader import read
+from tamedit.data.series import Series
 from tamedit.evaluation.fidelity import distances_of, statistics_of
 from tamedit.evaluation.fidelity.convolutions import embed, frechet, moments
 from tamedit.evaluation.fidelity.homes_grid import Fleet, fleet, within, without_gaps

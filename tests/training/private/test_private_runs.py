@@ -16,7 +16,8 @@ import torch
 from safetensors.torch import load_file
 
 from tamedit.data.clean import replace_negatives
-from tamedit.data.series import Series, read
+from tamedit.data.reader import read
+from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 from tamedit.data.split import split_by_time
 from tamedit.errors import UserError

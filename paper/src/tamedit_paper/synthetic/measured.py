@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from tamedit.data.loading import Data, load_split
-from tamedit.data.series import Series, read
+from tamedit.data.reader import read
+from tamedit.data.series import Series
 from tamedit.data.simulate import Region, simulate
 from tamedit.errors import UserError
 from tamedit.evaluation.fidelity import fidelity_table, leak_alarms, simulated_homes
