@@ -35,9 +35,10 @@ from tamedit.errors import UserError
 _MINUTE = 60_000_000
 INTERVALS = (15, 30, 60)  # minutes
 FACTORS = ("standby", "habits", "appliances", "heating")  # which `variety` spreads
-# Of runs on these data sets that begin from simulated homes, every statement says so.
+# Every statement of a run on these data sets says so: any model may begin from simulated homes, or generate homes from them.
 OWES_TO = {
-    "ideal": "four constants of the simulator of homes, which were moved towards summary figures of `ideal` by hand"
+    "ideal": "four constants of the simulator of homes, which were moved towards summary figures of `ideal` by hand "
+    "(the shipped model, `init` from simulated homes and generated homes begin from it)"
 }
 
 

@@ -201,8 +201,7 @@ def _budget(
     estimated = wants_private_units(config, facts)
     warning = None if estimated else scaling.warning()
     before = [one.sentence for one in (config.start, config.reference) if one is not None]
-    simulated = config.start is not None and "simulated" in config.start.source
-    if config.source in OWES_TO and (simulated or (config.privacy is not None and config.privacy.population)):
+    if config.source in OWES_TO:
         before.append(OWES_TO[config.source])
     clocks = [CLOCK_CHANGES] if clock_changes(layout.windows.series) else []
     not_covered = [LOGGED, *([warning.rstrip(".")] if warning else []), *before, *clocks]

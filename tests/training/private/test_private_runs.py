@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from tamedit.data.clean import replace_negatives
 from tamedit.data.reader import read
 from tamedit.data.series import Series
-from tamedit.data.simulate import simulate
+from tamedit.data.simulate import OWES_TO, simulate
 from tamedit.data.split import split_by_time
 from tamedit.errors import UserError
 from tamedit.privacy import statistics
@@ -359,6 +359,17 @@ def test_where_the_bounds_were_measured_stands_in_the_statement(fleet: Series, t
     train(split_by_time(fleet), config.model_copy(update={"reference": measured}), tmp_path, facts=FACTS, speed=SPEED)
     gaps = json.loads((tmp_path / "model.json").read_text())["privacy"]["not_covered"]
     assert measured.sentence in gaps
+
+
+@pytest.mark.parametrize(("source", "said"), [("ideal", True), ("simulated", False)])
+def test_what_the_simulator_owes_to_the_homes_stands_in_the_statement(
+    fleet: Series, tmp_path: Path, source: str, said: bool
+) -> None:
+    """Also of a run that begins from random weights: it can generate homes, which begin from simulated ones."""
+    config = make_config(fleet, source, scale="smoke", steps=1, window=48, privacy=Privacy(epsilon=6.0, unit="day"))
+    train(split_by_time(fleet), config, tmp_path, facts=FACTS, speed=SPEED)
+    gaps = json.loads((tmp_path / "model.json").read_text())["privacy"]["not_covered"]
+    assert (OWES_TO["ideal"] in gaps) is said
 
 
 def test_held_covariates_reach_through_their_meter() -> None:
