@@ -51,6 +51,7 @@ site: .venv/ready
 # Pages of results from what lies under paper/results/; a test checks that they are current.
 tables: .venv/ready
 	$(BIN)/tamedit reproduce all --tables --out paper/docs
+	$(BIN)/tamedit reproduce all --tables --source simulated --out paper/docs
 	$(BIN)/tamedit reproduce curve --tables --out paper/docs
 
 bench: .venv/ready

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from made_results import result
-from tamedit_paper.claims.page import FOLDER, NOTES, PAGE, latex_text, load_runs, page_text, write_document
+from tamedit_paper.claims.page import latex_text, load_runs, page_text, stem, write_document
 from tamedit_paper.claims.page_text import settings_text
 from tamedit_paper.curve.page import PAGE as CURVE_PAGE
 from tamedit_paper.grid.measures import Runs
 from tamedit_paper.grid.recipes import EFFORT
 from tamedit_paper.grid.results import save
-from tamedit_paper.tables.labels import FIGURES, TABLES, cells_of
+from tamedit_paper.tables.labels import FIGURES, SOURCES, TABLES, cells_of
 from tamedit_paper.tables.printed import NOTES as CONTRADICTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -50,21 +50,23 @@ def test_settings_are_those_of_the_scale() -> None:
     assert "| training steps | 20000 | 20000 |" in settings_text("paper")
 
 
-def test_files_are_written_and_linked(tmp_path: Path) -> None:
-    cell = "household/non-dp"
-    save(result(cell), tmp_path / "results")
+@pytest.mark.parametrize("source", SOURCES)
+def test_files_are_written_and_linked(tmp_path: Path, source: str) -> None:
+    save(result(f"{source}/non-dp"), tmp_path / "results")
     out = tmp_path / "docs"
     out.mkdir()
-    (out / NOTES).write_text("By hand.\n", encoding="utf-8")
+    (out / f"{stem(source)}-notes.md").write_text("By hand.\n", encoding="utf-8")
+    (out / "reproduction.md").write_text("The first page.\n", encoding="utf-8")
     (out / CURVE_PAGE).write_text("Made by `tamedit reproduce curve`.\n", encoding="utf-8")
-    paths = write_document(tmp_path / "results", "laptop", out)
+    paths = write_document(tmp_path / "results", "laptop", out, source)
     assert all(path.exists() for path in paths)
-    text = (out / PAGE).read_text(encoding="utf-8")
+    text = (out / f"{stem(source)}.md").read_text(encoding="utf-8")
     assert "By hand." in text
+    assert ("## The regime" in text) is (source == "household")
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (out / target).exists(), target
     before = {path: path.read_bytes() for path in paths}
-    write_document(tmp_path / "results", "laptop", out)
+    write_document(tmp_path / "results", "laptop", out, source)
     assert {path: path.read_bytes() for path in paths} == before
 
 
@@ -76,12 +78,15 @@ def test_all_tables_make_one_latex_document(whole: Runs) -> None:
     assert [label for label in TABLES if rf"\label{{{label}}}" not in text] == []
 
 
-def test_the_committed_page_is_what_the_committed_results_say() -> None:
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_committed_page_is_what_the_committed_results_say(source: str) -> None:
     docs, results = ROOT / "docs", ROOT / "results" / "laptop"
-    if not (docs / PAGE).exists():
-        pytest.skip("no page was made yet")
-    runs = load_runs(results, "laptop")
-    remedy = "the page is older than the results: tamedit reproduce all --tables --out paper/docs"
-    notes = (docs / NOTES).read_text(encoding="utf-8")
-    assert (docs / PAGE).read_text(encoding="utf-8") == page_text(runs, "laptop", notes), remedy
-    assert (docs / FOLDER / "tables.tex").read_text(encoding="utf-8") == latex_text(runs), remedy
+    page, notes = docs / f"{stem(source)}.md", docs / f"{stem(source)}-notes.md"
+    if not page.exists():
+        pytest.skip("this page was not made yet")
+    runs = load_runs(results, "laptop", source)
+    remedy = f"the page is older than the results: tamedit reproduce all --tables --source {source} --out paper/docs"
+    assert page.read_text(encoding="utf-8") == page_text(runs, "laptop", notes.read_text(encoding="utf-8"), source), (
+        remedy
+    )
+    assert (docs / stem(source) / "tables.tex").read_text(encoding="utf-8") == latex_text(runs, source), remedy

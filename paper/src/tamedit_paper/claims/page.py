@@ -1,6 +1,8 @@
 """The page of the reproduction: how to run it, what differs, a verdict for every claim, all tables and figures.
 
 Everything but the notes under "What was found" is computed from the results, so the same results give the same page.
+Data that also stand in for PrivatePower have a page of their own with the verdicts and tables; what holds for all data is said
+on the first page alone.
 """
 
 from collections.abc import Sequence
@@ -9,7 +11,7 @@ from pathlib import Path
 from tamedit.files import write_text
 from tamedit.runs.recipe import Scale
 from tamedit_paper.claims.gradients import gradient_claims
-from tamedit_paper.claims.page_text import DIFFERENCES, HOW_TO_RUN, INTRODUCTION, RULES, settings_text
+from tamedit_paper.claims.page_text import DIFFERENCES, HOW_TO_RUN, INTRODUCTION, RULES, STAND_IN, settings_text
 from tamedit_paper.claims.regime import collapse_text, loss_text, reference_text, regime_text
 from tamedit_paper.claims.utility import FREE_RULE, free_claims, utility_claims
 from tamedit_paper.claims.verdicts import Claim
@@ -23,7 +25,6 @@ from tamedit_paper.tables.regime_figure import draw_regime
 from tamedit_paper.tables.render import LEGEND, NOTED, latex, markdown
 from tamedit_paper.tables.sweeps import reference_cells, regime_cells
 
-PAGE, FOLDER, NOTES = "reproduction.md", "reproduction", "reproduction-notes.md"
 PREAMBLE = r"""\documentclass{article}
 \usepackage[a4paper,landscape,margin=1.5cm]{geometry}
 \usepackage{amssymb,booktabs,graphicx,makecell}
@@ -31,19 +32,23 @@ PREAMBLE = r"""\documentclass{article}
 """
 
 
-def write_document(results_folder: Path, scale: Scale, out: Path, source: str = SOURCES[0]) -> list[Path]:
-    """Write `out`/reproduction.md and what it shows under `out`/reproduction from results such as results/laptop.
+def stem(source: str = SOURCES[0]) -> str:
+    """The page is `stem`.md, what it shows lies under `stem`/, and the notes by hand are `stem`-notes.md."""
+    return "reproduction" if source == SOURCES[0] else f"reproduction-{source}"
 
-    Notes written by hand, `out`/reproduction-notes.md, are copied unchanged, if there are any.
+
+def write_document(results_folder: Path, scale: Scale, out: Path, source: str = SOURCES[0]) -> list[Path]:
+    """Write the page and what it shows from results such as results/laptop.
+
+    Notes written by hand are copied unchanged, if there are any.
     """
     runs = load_runs(results_folder, scale, source)
-    folder = out / FOLDER
-    paths = draw_regime(runs, folder, source)
+    page, folder, notes = out / f"{stem(source)}.md", out / stem(source), out / f"{stem(source)}-notes.md"
+    paths = draw_regime(runs, folder, source) if source == SOURCES[0] else []
     paths += [path for label in FIGURES for path in draw(figure(label, source), runs, folder)]
     write_text(folder / "tables.tex", latex_text(runs, source))
-    notes = out / NOTES
-    write_text(out / PAGE, page_text(runs, scale, notes.read_text(encoding="utf-8") if notes.exists() else "", source))
-    return [out / PAGE, folder / "tables.tex", *paths]
+    write_text(page, page_text(runs, scale, notes.read_text(encoding="utf-8") if notes.exists() else "", source))
+    return [page, folder / "tables.tex", *paths]
 
 
 def load_runs(results_folder: Path, scale: Scale, source: str = SOURCES[0]) -> Runs:
@@ -59,14 +64,15 @@ def latex_text(runs: Runs, source: str = SOURCES[0]) -> str:
 
 def page_text(runs: Runs, scale: Scale, notes: str, source: str = SOURCES[0]) -> str:
     """The page."""
+    first = source == SOURCES[0]
     claims = [*utility_claims(runs, source), *gradient_claims(runs, source)]
     free = list(free_claims(runs, source))
+    introduction = INTRODUCTION if first else STAND_IN
     return "\n".join(
         [
-            INTRODUCTION.format(progress=_progress(runs, source)),
+            introduction.format(progress=_progress(runs, source), source=source, notes=f"{stem(source)}-notes.md"),
             *([f"## What was found\n\n{notes.strip()}\n"] if notes.strip() else []),
-            _regime_picture(runs, source),
-            regime_text(runs, scale, source),
+            *([_regime_picture(runs, source), regime_text(runs, scale, source)] if first else []),
             "## Verdicts\n",
             RULES,
             _tally(claims),
@@ -76,14 +82,11 @@ def page_text(runs: Runs, scale: Scale, notes: str, source: str = SOURCES[0]) ->
             _free_verdicts(free),
             collapse_text(runs, source),
             loss_text(runs, source),
-            reference_text(runs),
-            HOW_TO_RUN,
-            settings_text(scale),
-            DIFFERENCES,
-            f"## Tables\n\n{LEGEND} The same tables for LaTeX: [tables.tex]({FOLDER}/tables.tex).\n",
+            *([reference_text(runs), HOW_TO_RUN, settings_text(scale), DIFFERENCES] if first else []),
+            f"## Tables\n\n{LEGEND} The same tables for LaTeX: [tables.tex]({stem(source)}/tables.tex).\n",
             *(_table_section(label, runs, source) for label in TABLES),
             "## Figures\n\nThin lines are seeds, thick ones their mean. They show training data without noise: not private.\n",
-            *(_figure_section(figure(label, source), runs) for label in FIGURES),
+            *(_figure_section(figure(label, source), runs, stem(source)) for label in FIGURES),
             "## Every comparison behind the verdicts\n",
             "Mean over seeds [95 % interval], number of seeds: outcome.\n",
             *(claim.details() for claim in (*claims, *free)),
@@ -95,7 +98,7 @@ def _regime_picture(runs: Runs, source: str) -> str:
     """The first picture of the page; nothing before a run of a sweep is there."""
     if not any(runs.of(cell) for cell in regime_cells(source)):
         return ""
-    name = f"{FOLDER}/{REGIME}"
+    name = f"{stem(source)}/{REGIME}"
     said = "Both arms over the walk and over the noise, and along training; dotted: where the paper stands"
     return f"![{said}]({name}.png)\n\n{said}. Dots are seeds, lines their medians. [SVG]({name}.svg)\n"
 
@@ -143,10 +146,10 @@ def _table_section(label: str, runs: Runs, source: str) -> str:
     return f"### {found.caption}\n\n`{label}`\n\n{markdown(found, runs)}"
 
 
-def _figure_section(one: Figure, runs: Runs) -> str:
+def _figure_section(one: Figure, runs: Runs, folder: str) -> str:
     head = f"### {one.caption}\n\n`{one.label}`\n"
     notes = "".join(f"\n{NOTED} {note.text}\n" for note in notes_of(one.label))
     if not any(runs.of(cell) for cell in one.cells()):
         return f"{head}\nnot yet run\n{notes}"
-    name = f"{FOLDER}/{file_name(one.label)}"
+    name = f"{folder}/{file_name(one.label)}"
     return f"{head}\n![{one.caption}]({name}.png)\n\n[SVG]({name}.svg)\n{notes}"

@@ -12,8 +12,17 @@ from tamedit_paper.grid.recipes import EFFORT, training_of
 INTRODUCTION = """# The paper's tables and figures, made again
 
 Made by `tamedit reproduce` from the results under `paper/results/`; do not edit
-(notes by hand: `paper/docs/reproduction-notes.md`).
+(notes by hand: `paper/docs/{notes}`).
 The paper: *DP-aware AdaLN-Zero: Taming Conditioning-Induced Heavy-Tailed Gradients in Differentially Private Diffusion*.
+So far {progress}.
+"""
+
+STAND_IN = """# The paper's tables with {source} meters in the place of PrivatePower
+
+Made by `tamedit reproduce all --source {source}` from the results under `paper/results/`; do not edit
+(notes by hand: `paper/docs/{notes}`).
+The regime, the settings and what differs from the paper stand on [the first page](reproduction.md), which has a real household
+in the place of PrivatePower. Rows of ETTh1 and ETTm1 are the same runs on both pages.
 So far {progress}.
 """
 
