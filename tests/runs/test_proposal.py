@@ -93,6 +93,11 @@ def test_bounds_of_every_block_keep_the_size_that_they_were_made_for() -> None:
     assert found.training != by_block.training
 
 
+def test_a_start_keeps_its_own_bounds() -> None:
+    assert propose(10_000, 8.0, begins=True).bounds is None
+    assert propose(10_000, 8.0).bounds == "off"
+
+
 def test_too_little_is_refused() -> None:
     with pytest.raises(UserError, match="at least 2"):
         propose(1, 8.0)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from importlib.resources import as_file
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,13 +16,16 @@ from tamedit.data.series import Series
 from tamedit.data.simulate import Region, simulate
 from tamedit.data.split import split_by_time
 from tamedit.errors import UserError
+from tamedit.model.bounds import Bounds
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.config import Speed
 from tamedit.runs.recipe import make_config
+from tamedit.runs.request import TrainRequest
 from tamedit.tasks.model import load
 from tamedit.training import homes
 from tamedit.training.homes import DIGEST, PLACE, Fleet, homes_start, shipped, train_homes
+from tamedit.training.requested import prepare
 from tamedit.training.run import train
 from tamedit.training.source import example_losses
 from tamedit.windows.cut import cut
@@ -121,3 +125,27 @@ def test_it_is_used_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "homes").mkdir()
     with pytest.raises(UserError, match="no trained model"):
         load("homes", "cpu")
+
+
+@pytest.mark.parametrize("chosen", [{}, {"privacy": Privacy(epsilon=8.0, unit="week")}])
+def test_a_start_keeps_its_own_bounds_unless_others_are_chosen(chosen: dict[str, Any], tmp_path: Path) -> None:
+    """With other bounds the same weights are another network: on simulated homes its loss is above the free distribution's."""
+    heard: list[str] = []
+    series, own = simulate(meters=12, hours=168 * 20), shipped().spec.network
+    kept = prepare(series, TrainRequest(out=tmp_path / "a", init="homes", **chosen), say=heard.append).config.network
+    assert (kept.bounds, kept.operator) == (own.bounds, own.operator)
+    assert not any("other bounds" in one for one in heard)
+    asked = TrainRequest(out=tmp_path / "b", init="homes", bounds="off", **chosen)
+    other = prepare(series, asked, say=heard.append).config.network
+    assert other.bounds == (Bounds(),)
+    assert any("trained with other bounds" in one and "leave out" in one for one in heard)
+
+
+def test_bounds_belong_to_the_weights() -> None:
+    found = shipped()
+    unbounded = DiffusionTransformer(found.spec.network.model_copy(update={"bounds": (Bounds(),)}))
+    free = losses(unbounded, HOME, 168)
+    bounded = DiffusionTransformer(found.spec.network)
+    for network in (unbounded, bounded):
+        network.load_state_dict(found.weights)
+    assert losses(bounded, HOME, 168).mean() < free.mean() < losses(unbounded, HOME, 168).mean()

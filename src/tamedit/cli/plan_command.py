@@ -82,7 +82,8 @@ def plan(
     asked |= {"init": init, "window": request.window, "minutes": None if time == MINUTES else f"{time:g}"}
     asked |= {name: getattr(request, name) for name in DATES}
     flags = {flag(name): str(value) for name, value in asked.items() if value} | options.as_options(request.reading)
-    flags |= {"--bounds": found.bounds, "--out": _free("runs/private")}
+    flags |= {} if found.bounds is None else {"--bounds": found.bounds}
+    flags["--out"] = _free("runs/private")
     command = " ".join(f"{name} {shlex.quote(value)}" for name, value in flags.items())
     if data is None:  # without data there is nothing to train on: simulated homes show how it goes
         show(
@@ -116,7 +117,8 @@ def show(found: "Proposal", unit: str, command: str) -> None:
         "walk": "walk",
         "bounds": "bounds",
     }
-    rows = [(label, getattr(found, name), found.reasons[name]) for name, label in labels.items()]
+    numbers = found.model_dump() | {"bounds": found.bounds or "the initial model's"}
+    rows = [(label, numbers[name], found.reasons[name]) for name, label in labels.items()]
     title = f"(ε = {found.epsilon:g}, δ = {found.delta:g}) per {unit}, at most {found.examples:,} examples"
     print_table(title, ("what", "proposal", "why"), rows, words=(0, 2))
     if "unit" in found.reasons:

@@ -63,7 +63,7 @@ class Proposal(Frozen):
     share_of_limit: float  # of what full batches would give at this ε
     noise_over_signal: float  # this and the walk: where the run stands (`runs.regime`)
     walk: float
-    bounds: Tightness
+    bounds: Tightness | None  # None: those of the initial model
     minutes: float  # about
     reasons: dict[str, str]
     generator: Literal["population", "evolution"]  # what to make synthetic homes with
@@ -148,7 +148,7 @@ def propose(
         share_of_limit=share,
         noise_over_signal=stands.noise_over_signal,
         walk=stands.walk,
-        bounds="medium" if stands.collapses else "off",
+        bounds=None if begins else "medium" if stands.collapses else "off",
         minutes=steps * batch * draws * length * CELL_SECONDS / 60 / cores,
         reasons={
             **({"unit": FEW_READINGS} if unit == "window" else {}),
@@ -164,7 +164,7 @@ def propose(
             "signal_to_noise": f"{share:.0%} of what full batches would give at this ε",
             "noise_over_signal": "σ √P / B: length of the noise over that of the longest possible sum of gradients",
             "walk": "rate √T √width: how far noise alone carries what a layer says",
-            "bounds": stands.advice(),
+            "bounds": "with others it would be another model before the first step" if begins else stands.advice(),
             "learning_rate": _why_rate(ratio) if begins else "that of a start from random weights",
         },
     )

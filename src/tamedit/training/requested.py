@@ -36,6 +36,17 @@ Say = Callable[[str], None]  # hears what a user should know on the way, one sen
 # The choices that `make_config` takes as they are.
 CONFIGURED = {"scale", "anchor", "bounds", "by_block", "private_bounds", "operator", "steps", "seed", "window", "size"}
 CONFIGURED |= {"period", "privacy", "batch_size"}
+OF_BOUNDS = {
+    "bounds",
+    "operator",
+    "reference",
+    "by_block",
+    "private_bounds",
+}  # without them an initial model keeps its own
+OTHER_BOUNDS = (
+    "The initial model was trained with other bounds, so it answers differently from the first step on; leave out `bounds` and "
+    "`operator` to keep its own."
+)
 FACTS = ("reading", "non_negative", "typical_level", "typical_scale", "lower", "upper")
 
 
@@ -115,6 +126,8 @@ def prepare(
         reference = Reference.load(request.reference, request.anchor, private=request.private)
     initial = _initial(request, request.out, series, reference, speed, progress, say)
     config = _configured(data, series, request, reference, initial)
+    if say and initial is not None and _rebounded(config, initial) and config.private_bounds is None:
+        say(f"note: {OTHER_BOUNDS}")
     layout = layout_of(split.train, config)
     if layout is not None and request.privacy is not None:
         warning = large_delta(request.privacy.delta, request.privacy.examples or layout.count.examples)
@@ -125,6 +138,12 @@ def prepare(
         chosen = {"steps": request.steps, "batch_size": request.batch_size, "size": request.size}
         config = recommended(config, layout, request.minutes, **chosen)
     return Prepared(request.out, series, split, config, facts, layout, initial, request.resume)
+
+
+def _rebounded(config: RunConfig, initial: Initial) -> bool:
+    """Whether an initial model was trained with other bounds."""
+    own = initial.spec.network
+    return (config.network.bounds, config.network.operator) != (own.bounds, own.operator)
 
 
 def ledger_of(data: Data, request: TrainRequest) -> Path | None:
@@ -157,13 +176,17 @@ def plan_request(data: Data, request: TrainRequest, *, cores: int = CORES) -> Pr
 def _configured(
     data: Data, series: Series, request: TrainRequest, reference: Reference | None, initial: Initial | None
 ) -> RunConfig:
-    return make_config(
+    config = make_config(
         series,
         str(data) if isinstance(data, str | Path) else IN_MEMORY,
         reference=reference,
         start=None if initial is None else initial.start,
         **{name: getattr(request, name) for name in CONFIGURED},
     )
+    if initial is None or request.model_fields_set & OF_BOUNDS:
+        return config
+    own = {name: getattr(initial.spec.network, name) for name in ("bounds", "operator")}
+    return config.model_copy(update={"network": config.network.model_copy(update=own)})
 
 
 def _initial(
