@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 from tamedit.data.loading import load_split
-from tamedit.data.reading.several import one_text
+from tamedit.data.reading.several import one_text, place_of
 from tamedit.data.study import Study
+from tamedit.errors import UserError
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.layout import PrivateLayout, private_layout
 from tamedit.runs.recipe import make_config
@@ -88,3 +89,63 @@ def test_the_name_of_the_data_does_not_tell_who_takes_part(tmp_path: Path) -> No
     before = one_text(sorted(map(str, paths.iterdir())), private=True)
     (paths / "home1.csv").unlink()
     assert one_text(sorted(map(str, paths.iterdir())), private=True) == before
+
+
+def with_stamps(path: Path, loads: dict[str, pd.Series], reading: dict[str, str], unit: str) -> PrivateLayout:
+    """A folder of files, read for a private run."""
+    place, _ = folder(path, loads)
+    privacy = Privacy(epsilon=8, unit=unit)  # type: ignore[arg-type]
+    _, split = load_split(str(place), private=True, study=STUDY, **reading)
+    config = make_config(split.train, str(place), scale="smoke", privacy=privacy, window=24)
+    return private_layout(split.train, config.window, config.stride, privacy)
+
+
+def test_the_step_before_resampling_is_said_and_is_that_of_all_meters(tmp_path: Path) -> None:
+    """How many readings an hour should have follows from the step: meters of two steps would decide it for each other."""
+    mixed = {}
+    for name, step in (("a", "30min"), ("b", "15min")):
+        stamps = pd.date_range("2023-03-06", "2023-05-01", freq=step, inclusive="left").rename("time")
+        mixed[name] = pd.Series(np.random.default_rng(0).gamma(2, 1, len(stamps)), stamps)
+    reading = {"resample": "1h", "aggregate": "sum"}
+    with pytest.raises(UserError, match="come every 30 minutes, those of most meters every 15 minutes"):
+        with_stamps(tmp_path / "mixed", mixed, reading, "day")
+    alone = with_stamps(tmp_path / "alone", {"b": mixed["b"], "c": mixed["b"]}, reading, "day")
+    assert "The step of the readings was taken to be 15 minutes, the most common one." in alone.windows.series.inferred
+    stated = with_stamps(tmp_path / "stated", mixed, reading | {"frequency": "30min"}, "day")
+    one_less = {name: load[load.index.date != pd.Timestamp("2023-03-20").date()] for name, load in mixed.items()}
+    one_less["a"] = mixed["a"]
+    changed = with_stamps(tmp_path / "less", one_less, reading | {"frequency": "30min"}, "day")
+    assert (contents(stated) - contents(changed)).total() == 1
+    assert (contents(changed) - contents(stated)).total() == 0
+
+
+@pytest.mark.parametrize(("zone", "step", "to"), [("Asia/Kolkata", "30min", "1h"), ("Europe/Berlin", "1h", "6h")])
+def test_bins_do_not_reach_over_midnight(zone: str, step: str, to: str, tmp_path: Path) -> None:
+    stamps = pd.date_range("2023-03-27", "2023-05-01", freq=step, inclusive="left").rename("time")
+    load = {name: pd.Series(np.random.default_rng(1).gamma(2, 1, len(stamps)), stamps) for name in "ab"}
+    reading = {"resample": to, "aggregate": "mean", "timezone": zone}
+    with pytest.raises(UserError, match=f"does not fit the clock of {zone}.*would reach over midnight"):
+        with_stamps(tmp_path / "zone", load, reading, "day")
+
+
+def test_days_of_rounded_stamps_are_those_after_rounding(tmp_path: Path) -> None:
+    """A reading of 23:59:40 belongs to the next day, and the statement says by which clock days are counted."""
+    random, loads = np.random.default_rng(2), {}
+    for name in "abc":
+        stamps = pd.date_range("2023-03-06", "2023-05-01", freq="1h", inclusive="left")
+        jitter = pd.to_timedelta(np.r_[0, random.integers(-40, 40, len(stamps) - 1)], unit="s")
+        loads[name] = pd.Series(random.gamma(2, 1, len(stamps)), (stamps + jitter).rename("time"))
+    reading = {"round": "1h", "frequency": "1h"}
+    whole = with_stamps(tmp_path / "whole", loads, reading, "day")
+    assert whole.definitions["day"].endswith("by the clock of the stamps rounded to 1h")
+    for number, day in enumerate(pd.to_datetime(["2023-03-20", "2023-04-02", "2023-04-11"])):
+        rounded = pd.DatetimeIndex(loads["b"].index).round("1h").normalize()
+        less = with_stamps(tmp_path / f"less{number}", loads | {"b": loads["b"][rounded != day]}, reading, "day")
+        assert (contents(whole) - contents(less)).total() == whole.contribution().k == 1
+        assert (contents(less) - contents(whole)).total() == 0
+
+
+def test_another_name_of_a_file_has_the_same_ledger(tmp_path: Path) -> None:
+    (tmp_path / "homes.csv").write_text("time,kwh\n")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "homes.csv")
+    assert place_of(tmp_path / "link.csv") == tmp_path / "homes.csv" == place_of(tmp_path / "homes.csv")

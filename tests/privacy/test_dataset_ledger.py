@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -110,6 +111,55 @@ def test_two_runs_at_once_share_one_wall(tmp_path: Path) -> None:
     assert record.epsilon("week", 1e-5).value <= limit
     assert affordable_steps(record, plan(), limit) == 40 - record.steps
     assert read(tmp_path / "a").steps + read(tmp_path / "b").steps == record.steps
+
+
+def test_a_run_that_was_cut_short_takes_no_more_when_the_others_are_silent(tmp_path: Path) -> None:
+    """The first has begun, the second takes what is left and ends: the first must not go on to the end of its own plan."""
+    made = PrivacyPlan.for_epsilon(2.0, unit="week", examples=108, sampling_rate=0.3, clip=1.0, steps=60, delta=1e-5)
+    shared, taken = tmp_path / "data.jsonl", {"a": 0, "b": 0}
+
+    def opened(name: str) -> Ledger:
+        return Ledger.open(tmp_path / name, made, WEEK, shared=shared, limit=2.0)
+
+    with opened("a") as first, opened("b") as second:
+        for name, ledger, last in (("a", first, 8), ("b", second, 51), ("a", first, 60)):
+            try:
+                while taken[name] < last:
+                    ledger.take(last - taken[name] if name == "b" else 60 - taken[name])
+                    taken[name] += 1
+            except BudgetEnded:
+                pass
+    record = read(shared)
+    assert sum(taken.values()) <= record.steps <= 60
+    assert record.epsilon("week", 1e-5).value <= 2.0
+
+
+def test_the_ledger_that_leaves_names_no_folder(tmp_path: Path) -> None:
+    shared, said = tmp_path / "data.jsonl", "an audit: "
+    source = os.pathsep.join(["/clients/alice baker/homes.csv", "/clients/other/more.csv"])
+    with Ledger.open(tmp_path / "a", plan(), WEEK, shared=shared, data=said + source) as ledger:
+        ledger.take()
+    assert read(tmp_path / "a").segments[0].data == said + os.pathsep.join(["homes.csv", "more.csv"])
+    assert "clients" not in (tmp_path / "a" / "ledger.jsonl").read_text()
+    assert read(shared).segments[0].data == said + source, "the curator's own ledger keeps the place"
+
+
+def test_a_run_that_was_copied_is_not_called_the_only_one(tmp_path: Path) -> None:
+    """Both copies go on under one number; the data set's ledger has what both spent, and each statement says so."""
+    shared, facts = tmp_path / "data.jsonl", {"ledger": "data.jsonl"}
+    with Ledger.open(tmp_path / "a", plan(), WEEK, shared=shared, facts=facts) as ledger:
+        [ledger.take() for _ in range(8)]
+    assert "only private run" in str(Statement.of(read(tmp_path / "a"), everything=read(shared)))
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    for name in "ab":
+        with Ledger.open(tmp_path / name, plan(), WEEK, shared=shared, facts=facts) as ledger:
+            [ledger.take() for _ in range(8)]
+    said = Statement.of(read(tmp_path / "b"), everything=read(shared))
+    assert said.together is not None
+    assert said.epsilon is not None
+    assert said.together.epsilon == read(shared).epsilon("week", 1e-5).value > said.epsilon.value
+    assert "only private run" not in str(said)
+    assert "has more charges of this run" in str(said)
 
 
 CHILD = """

@@ -186,3 +186,24 @@ def test_the_command_says_what_disagrees(copy: Path, run: Run, mistake: Callable
     found = json.loads(run("verify", copy, "--json").out)
     assert not found["verified"]
     assert len(found["problems"]) == 2
+
+
+@pytest.mark.parametrize("forged", ["epsilon", "gap", "statement"])
+def test_numbers_of_an_earlier_versions_card_are_checked(copy: Path, forged: str) -> None:
+    """The words of another version may differ; its numbers and what is not covered may not."""
+    said(copy, version="0.0.1")
+    card(copy, lambda c: c["released"].update(version="0.0.1"))
+    renewed(copy)
+    honest = verify(copy)
+    assert not honest.problems
+    assert any("its words and the other pages were not" in note for note in honest.notes)
+    card(
+        copy,
+        {
+            "epsilon": smaller,
+            "gap": lambda c: c["not_covered"].update(more="something that the ledger does not say"),
+            "statement": lambda c: c["statement"].update(delta=1e-9),
+        }[forged],
+    )
+    renewed(copy)
+    assert any("is not what ledger and model give" in one for one in verify(copy).problems)

@@ -143,6 +143,7 @@ def _series_of(parts: assemble.Parts, missing_covariates: MissingCovariates) -> 
         id_name=parts.id_name,
         id_guessed=parts.id_guessed,
         step=parts.grid.step,
+        clock=parts.clock,
         reach=int(np.diff(parts.grid.offsets).max(initial=0)) if missing_covariates == "hold" else 0,
     )
 

@@ -38,6 +38,7 @@ class Series:
     id_name: str = "meter"  # and, in the long layout, the column of meters
     id_guessed: bool = False  # whether that column was found by its content alone
     step: Step | None = None  # the exact step (months have no fixed length); derived from `frequency` if not given
+    clock: str = "the stamps"  # what days and weeks are counted by, if stamps have no time zone
     reach: int = 0  # rows on either side to which preparing the data may have carried a reading: it counts for privacy
 
     def __post_init__(self) -> None:

@@ -18,6 +18,7 @@ it stand one after the other, each with the run's number. The budget is that of 
 set's ledger first, then to the run's, then the step happens: what a run has spent is never missing in the data set's ledger.
 """
 
+import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -27,7 +28,7 @@ from typing import Any, Self
 from tamedit.errors import UserError
 from tamedit.privacy.accountant import Mechanism, epsilon
 from tamedit.privacy.chain import Chain
-from tamedit.privacy.entries import FILE_NAME, TRAINING, Record, lacking, merged
+from tamedit.privacy.entries import FILE_NAME, TRAINING, Record, Segment, lacking, merged
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.units import Contribution
 
@@ -50,6 +51,7 @@ class Ledger:
         self.own, self.shared_path, self.limit = own, shared, limit
         self.shared: Chain | None = None  # not before it exists, or something is charged
         self.run, self.prepaid = "", 0
+        self._left: int | None = None  # steps that the data set's budget still pays for, as far as this process knows
         self._opening: dict[str, Any] | None = (
             None  # this run's first line in the data set's ledger, until it is written
         )
@@ -70,7 +72,7 @@ class Ledger:
     ) -> Self:
         """Open (or create) the ledger of a folder and begin a segment.
 
-        `contributions` and `refused` come from `privacy.units.contributions`; `data` is a fingerprint of the data set; `facts`
+        `contributions` and `refused` come from `privacy.units.contributions`; `data` names the data set; `facts`
         are what a statement must mention; `reserve` is the largest number of steps that is paid ahead. `shared` is the ledger of
         the data set, and `limit` its budget. A test is not charged there, because no guarantee is given for it.
         """
@@ -87,12 +89,12 @@ class Ledger:
                 "fingerprint": plan.fingerprint,
                 "units": {unit: asdict(one) for unit, one in contributions.items()},
                 "refused": dict(refused or {}),
-                "data": data,
+                "data": _without_folders(data),
                 "facts": dict(facts or {}),
                 "reserve": max(1, reserve),
                 "run": ledger.run,
             }
-            ledger._opening = line | {"folder": str(folder)}
+            ledger._opening = line | {"folder": str(folder), "data": data}
             if ledger.shared_path is not None and ledger.shared_path.exists():
                 ledger._check_definitions(ledger._look())
             own.append("segment", **line)
@@ -198,9 +200,10 @@ class Ledger:
             unseen = self.shared is None  # what others wrote before this first look counts as news
             shared = self._look()
             with shared.locked() as news:
-                if (news or unseen) and self.limit is not None:
-                    fits = affordable(self.everything, mechanism, segment.plan, self.limit, count)
-                    count = fits if fits == count or not whole else 0
+                if news or unseen or what != TRAINING:
+                    self._left = None
+                if self.limit is not None:
+                    count = self._within(self.limit, segment, mechanism, what, count, whole)
                 if count:
                     self._begin(shared)
                     self._write(shared, mechanism, what, count)
@@ -208,9 +211,26 @@ class Ledger:
             self._write(self.own, mechanism, what, count)
         return count
 
+    def _within(self, limit: float, segment: Segment, mechanism: Mechanism, what: str, count: int, whole: bool) -> int:
+        """How many of `count` releases the data set's budget still pays for. Steps are looked up once until others write."""
+        if what != TRAINING:
+            fits = affordable(self.everything, mechanism, segment.plan, limit, count)
+            return fits if fits == count or not whole else 0
+        if self._left is None:
+            self._left = affordable(self.everything, mechanism, segment.plan, limit, max(segment.plan.steps, count))
+        count = min(count, self._left)
+        self._left -= count
+        return count
+
     def _write(self, chain: Chain, mechanism: Mechanism, what: str, count: int) -> None:
         rate, noise = mechanism.sampling_rate, mechanism.noise_multiplier
         chain.append("charge", count=count, rate=rate, noise=noise, what=what, run=self.run)
+
+
+def _without_folders(data: str) -> str:
+    """The names of files alone: a run's own ledger leaves with a release, and folders may name people."""
+    words, mark, places = data.rpartition(": ")
+    return words + mark + os.pathsep.join(Path(place).name for place in places.split(os.pathsep))
 
 
 def affordable_steps(record: Record, plan: PrivacyPlan, epsilon_limit: float, most: int | None = None) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from tamedit.errors import UserError
 from tamedit.formatting import epsilon as shown
 from tamedit.privacy.accountant import Epsilon, Mechanism, check_delta
-from tamedit.privacy.entries import Record
+from tamedit.privacy.entries import Record, lacking
 from tamedit.privacy.grades import GRADES, HARDLY_ANY, grade
 from tamedit.privacy.units import UNITS, Contribution
 
@@ -53,10 +53,20 @@ class Together:
     ledger: str  # the name of its file
     runs: int
     epsilon: float | None  # None: infinite
+    more: bool = False  # than the ledger of the run, for the run itself
+
+    def to_dict(self) -> dict[str, Any]:
+        """As data; `more` only where it is so, since earlier statements do not have it."""
+        return {name: value for name, value in asdict(self).items() if name != "more" or value}
 
     def __str__(self) -> str:
-        if self.runs == 1:
+        if self.runs == 1 and not self.more:
             return f"It is the only private run in the data set's ledger, {self.ledger}; runs with another are not covered."
+        if self.runs == 1:
+            return (
+                f"The data set's ledger, {self.ledger}, has more charges of this run (of a copy of its folder, or of steps that "
+                f"a crash lost): ε = {shown(self.epsilon)} together; runs with another ledger are not covered."
+            )
         return (
             f"With it, {self.runs} private runs are in the data set's ledger, {self.ledger}: ε = {shown(self.epsilon)} together, "
             "which also covers choosing among them; runs with another ledger are not covered."
@@ -109,7 +119,9 @@ class Statement:
         ledger = record.segments[-1].facts.get("ledger")
         if everything is not None and everything.segments and ledger:
             spent = everything.epsilon(unit, delta, with_rdp=False).value
-            together = Together(ledger, sum(bool(one.mechanisms) for one in everything.runs.values()), finite(spent))
+            runs = sum(bool(one.mechanisms) for one in everything.runs.values())
+            own = everything.runs.get(record.segments[-1].run, Record([]))
+            together = Together(ledger, runs, finite(spent), bool(lacking(record, own)))
         gaps = [gap for segment in record.segments for gap in segment.facts.get("not_covered", [])]
         return cls(
             private=True,
@@ -204,7 +216,7 @@ class Statement:
             "mechanisms": [asdict(mechanism) for mechanism in self.mechanisms],
             "not_covered": list(self.not_covered),
             "noise": list(self.noise),
-            "together": asdict(self.together) if self.together else None,
+            "together": self.together.to_dict() if self.together else None,
             "whole_meter": finite(self.whole_meter.value) if self.whole_meter else None,
             "statement": str(self),
         }

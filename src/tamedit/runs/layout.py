@@ -75,7 +75,10 @@ class PrivateLayout:
         series, zone = self.windows.series, self.windows.series.times.tz
         begin = series.times[0] if len(series) else None
         meters = f"meters by column {series.id_name!r}" if series.layout == "long" else "the table is one meter"
-        clock = "by the clock of the stamps" if zone is None or begin is None else f"by {zone}, from UTC{begin:%z} on"
+        clock = f"by the clock of {series.clock}"
+        if zone is not None and begin is not None:
+            rounded = ", " + series.clock if series.clock != "the stamps" else ""
+            clock = f"by {zone}, from UTC{begin:%z} on{rounded}"
         examples = (
             f"{self.kind} for {self.unit}, {self.windows.length} rows of {series.spoken_step}, every {self.stride}"
         )

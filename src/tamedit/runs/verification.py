@@ -16,7 +16,7 @@ from tamedit.privacy.entries import Record, read
 from tamedit.runs import signature
 from tamedit.runs.all_runs import compared, not_derived
 from tamedit.runs.artifact import SOFTWARE, SPECIFICATION, WEIGHTS, ModelSpec
-from tamedit.runs.cards import MODEL_CARD, PRIVACY_CARD, TEMPLATES, privacy_card, rendered
+from tamedit.runs.cards import MODEL_CARD, NO_PRIVACY, NO_PROTECTION, PRIVACY_CARD, TEMPLATES, privacy_card, rendered
 from tamedit.runs.release import (
     FORMAT,
     MANIFEST,
@@ -29,6 +29,18 @@ from tamedit.runs.release import (
 
 FIELDS = ("version", "made", "acknowledged", "stated", "signed_by", "weights_sha256", "ledger_sha256")
 # What a copy from a model repository has besides: its page, and what is no file of anybody.
+NUMBERS = (
+    "private",
+    "unit",
+    "neighbour",
+    "contributions",
+    "epsilon",
+    "delta",
+    "steps",
+    "segments",
+    "mechanisms",
+    "test_only",
+)
 OF_REPOSITORIES = ("README.md", ".gitattributes", ".cache")
 CARDS = (MODEL_CARD, PRIVACY_CARD, *(name for name in TEMPLATES if name != MODEL_CARD))
 
@@ -65,7 +77,10 @@ def verify(folder: Path, public_key: Path | None = None, ledger: Path | None = N
     elif public_key is None:
         notes.append("signed, but by whom was not checked; give `public_key`, the key that you know from elsewhere")
     if manifest["version"] != SOFTWARE:
-        notes.append(f"made by tamedit {manifest['version']}: the numbers of the cards were checked, not their wording")
+        notes.append(
+            f"made by tamedit {manifest['version']}: the numbers in {PRIVACY_CARD} were checked; its words and the other "
+            "pages were not"
+        )
     if beside := [name for name in OF_REPOSITORIES if (folder / name).exists()]:
         notes.append(f"not of the release, and not checked: {', '.join(beside)}")
     try:
@@ -163,4 +178,14 @@ def _last_line(path: Path) -> bytes:
 def _numbers(card: dict[str, Any]) -> dict[str, Any]:
     """What a card of another version must agree in: the words may differ."""
     units = {row["unit"]: [row["epsilon"], row["examples"]] for row in card["units"]}
-    return {"private": card["private"], "released": card["released"], "units": units}
+    said, alone = card["statement"], (NO_PRIVACY, NO_PROTECTION)
+    loss = card["deployment"].get("privacy_loss", {})
+    return {
+        "private": card["private"],
+        "released": card["released"],
+        "units": units,
+        "privacy_parameters": loss.get("privacy_parameters"),
+        "privacy_unit": loss.get("privacy_unit"),
+        "not_covered": sorted(gap for name, gap in card["not_covered"].items() if name not in alone),
+        "statement": {name: said.get(name) for name in NUMBERS},
+    }

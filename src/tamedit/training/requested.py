@@ -130,10 +130,12 @@ def prepare(
         say(f"note: {OTHER_BOUNDS}")
     layout = layout_of(split.train, config)
     if layout is not None and request.privacy is not None:
-        warning = large_delta(request.privacy.delta, request.privacy.examples or layout.count.examples)
-        if say and warning:  # by the most there can be: nothing is charged for yet
-            say(f"warning: {warning}")
         layout = counted(layout, config, facts, request.out, world=world, resume=request.resume)
+        warning = large_delta(
+            request.privacy.delta, layout.count.examples
+        )  # by the stated or the noisy number of examples
+        if say and warning:
+            say(f"warning: {warning}")
     if layout is not None and request.planned:
         chosen = {"steps": request.steps, "batch_size": request.batch_size, "size": request.size}
         config = recommended(config, layout, request.minutes, **chosen)

@@ -32,6 +32,7 @@ class Parts:
     time_name: str = "time"
     id_name: str = "meter"
     id_guessed: bool = False
+    clock: str = "the stamps"
 
 
 def from_array(array: np.ndarray, targets: Sequence[str] | None = None) -> Parts:
@@ -91,7 +92,7 @@ def from_table(source: str | Path | pd.DataFrame | Several | Table, wanted: Want
     frequency = wanted.frequency
     if wanted.resample is not None:
         sums = np.arange(raw.shape[1]) < len(roles.targets) * (wanted.aggregate == "sum")  # covariates are averaged
-        readings, raw = resample.resampled(readings, raw, sums, wanted.resample, frequency)
+        readings, raw = resample.resampled(readings, raw, sums, wanted.resample, frequency, table.notes)
         frequency = wanted.resample
     built = grid.build(readings, frequency)
     table.notes += built.notes
@@ -108,6 +109,7 @@ def from_table(source: str | Path | pd.DataFrame | Several | Table, wanted: Want
         time_name=roles.time,
         id_name=roles.id or "meter",
         id_guessed=roles.id_guessed,
+        clock="the stamps" if wanted.round is None else f"the stamps rounded to {wanted.round}",
     )
     _inspect(parts, table)
     covariates = _complete(parts, table, wanted.missing_covariates)

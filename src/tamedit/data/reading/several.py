@@ -93,7 +93,7 @@ def place_of(source: str | Path) -> Path:
         return kept.resolve()
     if not path.exists() and os.pathsep in str(source):
         return Path(str(source).split(os.pathsep)[0]).parent.resolve()
-    return path
+    return path.resolve() if path.is_symlink() else path  # another name of a data set has the same ledger
 
 
 def load_files(paths: Sequence[Path], wanted_id: str | None, files_are: FilesAre | None) -> Table:

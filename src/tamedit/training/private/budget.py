@@ -95,8 +95,8 @@ class Budget:
         spent = epsilon(work, self.plan.delta, touched.k, touched.neighbour, with_rdp=False).value
         if spent > self.privacy.epsilon:
             raise UserError(
-                f"The {what} would bring ε to {spent:.3g}, beyond the budget of {self.privacy.epsilon:g}; allow a larger ε, "
-                "more noise on statistics (Privacy(statistics_noise=…) in Python), or do without."
+                f"A release of {what} would bring ε to {spent:.3g}, beyond the budget of {self.privacy.epsilon:g}; allow a "
+                "larger ε, more noise on statistics (Privacy(statistics_noise=…) in Python), or do without."
             )
 
     def check_paid(self, what: str, file: Path) -> None:

@@ -84,7 +84,7 @@ def refuse_noise(config: RunConfig, examples: int) -> None:
     error = expected_error(examples, channels, config.privacy.statistics_noise)
     if error > WORST_ERROR:
         raise UserError(
-            f"Private bounds from {examples:,} examples would be off by {error:.0%} of the public reference, mostly "
+            f"Private bounds from so few examples would be off by more than {WORST_ERROR:.0%} of the public reference, mostly "
             "noise; use the bounds of a preset, or measure on public data (`tamedit diagnose`) and give `reference`."
         )
 

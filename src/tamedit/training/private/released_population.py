@@ -116,6 +116,6 @@ def refuse_population(config: RunConfig, facts: DataFacts, examples: int) -> Non
     error = expected_error(examples, len(facts.lower), config.privacy.noise_of_population)
     if error > WORST_ERROR:
         raise UserError(
-            f"Who the homes are, learned from {examples:,} examples, would be off by {error:.2g} where {WORST_ERROR:g} is "
-            "the most that is useful; give `population_noise` a smaller number, take a smaller `unit`, or leave out `population`."
+            f"Who the homes are, learned from so few examples, would be off by more than {WORST_ERROR:g} (of numbers within ±1), "
+            "too much to be useful; give `population_noise` a smaller number, take a smaller `unit`, or leave out `population`."
         )
