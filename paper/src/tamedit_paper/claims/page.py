@@ -100,7 +100,8 @@ def _regime_picture(runs: Runs, source: str) -> str:
         return ""
     name = f"{stem(source)}/{REGIME}"
     said = "Both arms over the walk and over the noise, and along training; dotted: where the paper stands"
-    return f"![{said}]({name}.png)\n\n{said}. Dots are seeds, lines their medians. [SVG]({name}.svg)\n"
+    told = "Dots are seeds, lines their medians. |γ| is that after its bound, ‖c‖ that before it"
+    return f"![{said}]({name}.png)\n\n{said}. {told}. [SVG]({name}.svg)\n"
 
 
 def _progress(runs: Runs, source: str) -> str:
@@ -114,7 +115,13 @@ def _tally(claims: Sequence[Claim]) -> str:
     """How many claims got which verdict."""
     words = [claim.verdict.partition(" (")[0] for claim in claims]
     counts = [f"{words.count(one)} {one}" for one in dict.fromkeys(sorted(words))]
-    return f"Of {len(claims)} claims: {', '.join(counts)}.\n"
+    failed = [[check.outcome for check in claim.checks] for claim in claims if claim.verdict == "not reproduced"]
+    against = sum("opposite" in outcomes for outcomes in failed)
+    split = (
+        f" Of those not reproduced, {against} are contradicted (a comparison is the opposite) and {len(failed) - against} are "
+        "undecided (all comparisons are open)."
+    )
+    return f"Of {len(claims)} claims: {', '.join(counts)}.{split * bool(failed)}\n"
 
 
 def _free_verdicts(claims: Sequence[Claim]) -> str:

@@ -100,7 +100,8 @@ REFERENCE_SWEEP = """## The reference magnitudes
 
 (C₀, Γ₀, B₀, A₀) come from a sweep on the simulator at the paper's noise (`tamedit reproduce reference`): one factor
 on the p99 of ‖c‖, |γ|, |β|, |α| that training without noise shows (19, 3.3, 1.4, 2.5). Medians over seeds. The factor
-that was taken is the preset *medium*, 0.9 of the reference; it is the same for all data sets.
+that was taken, 0.25, is the preset *medium*, 0.9 of the reference; it is the same for all data sets. Then each of the four
+bounds by itself, halved and doubled; and both arms at other depths, with the same bounds.
 """
 
 RULES = f"""A claim is a list of comparisons over the same seeds. A comparison *holds* if its 95 % t-interval lies where the claim

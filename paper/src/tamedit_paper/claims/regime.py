@@ -15,7 +15,16 @@ from tamedit_paper.grid.matching import PAPER, PAPER_SIZE, of_paper
 from tamedit_paper.grid.measures import Measure, Runs, clipping, collapsed, final_loss, metric
 from tamedit_paper.grid.recipes import EFFORT
 from tamedit_paper.tables.layout import NONE
-from tamedit_paper.tables.sweeps import FACTORS, REFERENCE_SIGMAS, bounded
+from tamedit_paper.tables.sweeps import (
+    CHOSEN_FACTOR,
+    DEPTHS,
+    FACTORS,
+    RATIOS,
+    REFERENCE_SIGMAS,
+    WALK_SIGMA,
+    bounded,
+    ratio_cells,
+)
 from tamedit_paper.tables.utility import AWARE, ETT_SIGMA, PLAIN, SIGMAS, VANILLA, aware, non_dp, vanilla
 
 PAPER_WINDOWS = 668  # N of PrivatePower
@@ -169,13 +178,24 @@ def reference_text(runs: Runs) -> str:
     }
     heads = " | ".join(measures)
     lines = [f"| paper's σ | bounds, × p99 without noise | {heads} | seeds |", "|---" * (len(measures) + 3) + "|"]
-    for sigma in REFERENCE_SIGMAS:
-        cells = [
+    cells = [
+        (sigma, name, cell)
+        for sigma in REFERENCE_SIGMAS
+        for name, cell in [
             ("none", vanilla("simulated", sigma)),
             *((f"{factor:g}", bounded(sigma, factor)) for factor in FACTORS),
         ]
-        for name, cell in cells:
-            numbers = [list(runs.values(cell, one).values()) for one in measures.values()]
-            said = " | ".join(f"{median(own):.3f}" if own else NONE for own in numbers)
-            lines.append(f"| {sigma:g} | {name} | {said} | {runs.seeds(cell)} |")
+    ]
+    names = [f"{CHOSEN_FACTOR:g}, {which} × {ratio:g}" for which in ("C₀", "Γ₀", "B₀", "A₀") for ratio in RATIOS]
+    cells += [(WALK_SIGMA, name, cell) for name, cell in zip(names, ratio_cells(WALK_SIGMA), strict=True)]
+    for data, depths in (("simulated", DEPTHS), ("etth1", (6,))):
+        cells += [
+            (WALK_SIGMA, f"{data}, {depth} blocks: {name}", arm(data, WALK_SIGMA, depth=depth))
+            for depth in depths
+            for name, arm in ((VANILLA, vanilla), (AWARE, aware))
+        ]
+    for sigma, name, cell in cells:
+        numbers = [list(runs.values(cell, one).values()) for one in measures.values()]
+        said = " | ".join(f"{median(own):.3f}" if own else NONE for own in numbers)
+        lines.append(f"| {sigma:g} | {name} | {said} | {runs.seeds(cell)} |")
     return REFERENCE_SWEEP + "\n" + "\n".join(lines) + "\n"

@@ -1,7 +1,8 @@
 """The figure that explains the effect: both arms over the walk, over the noise, and over training.
 
 Top: RMSE of every seed (dots) and its median (line) against the walk at the paper's σ = 0.1, and against noise over signal at the
-paper's walk. Middle: share of seeds that collapsed. Bottom: p99 of ‖g_cond‖, |γ| and ‖c‖ along training at the paper's σ = 0.2.
+paper's walk. Middle: share of seeds that collapsed. Bottom: p99 of ‖g_cond‖, of |γ| after its bound and of ‖c‖
+before it, along training at the paper's σ = 0.2.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +22,11 @@ from tamedit_paper.tables.utility import AWARE, SIGMAS, VANILLA, aware, vanilla
 NAME = "regime"
 ARMS: dict[str, Callable[..., str]] = {VANILLA: vanilla, AWARE: aware}
 TASK = "imputation"
-COURSES = {"cond_p99_by_step": "p99 of ‖g_cond‖", "scale_p99": "p99 of |γ|", "condition_p99": "p99 of ‖c‖"}
+COURSES = {
+    "cond_p99_by_step": "p99 of ‖g_cond‖",
+    "scale_p99": "p99 of |γ|",
+    "condition_p99": "p99 of ‖c‖ before its bound",
+}
 
 
 def walk_cells(arm: Callable[..., str], source: str) -> list[tuple[float, str]]:
