@@ -95,3 +95,14 @@ def test_a_delta_that_is_large_for_so_many_units_is_warned_of_before_training(ru
     assert "warning: δ = 0.001 is large for 500 examples" in run("plan", "--units", 500, "--delta", 1e-3).out
     assert "warning" not in run("plan", "--units", 500, "--delta", 1e-5).out
     assert "δ = 0.001 is large" in json.loads(run("plan", "--units", 500, "--delta", 1e-3, "--json").out)["warning"]
+
+
+def test_a_plan_that_is_needless_names_the_command_that_uses_the_model_as_it_is(tmp_path: Path, run: Run) -> None:
+    assert run("data", "simulate", "--meters", 12, "--hours", 1500, "--out", tmp_path / "homes.csv").code == 0
+    said = run("plan", tmp_path / "homes.csv", "--init", "homes", "--epsilon", 1, "--unit", "series").out
+    line = next(one for one in said.splitlines() if one.startswith("The initial model as it is"))
+    words = shlex.split(line.partition(": tamedit ")[2])
+    words[-1] = str(tmp_path / "filled.csv")
+    assert run(*words, "--samples", 2).code == 0
+    assert (tmp_path / "filled.csv").is_file()
+    assert "warm-up, averaging" in said

@@ -98,6 +98,13 @@ def test_a_start_keeps_its_own_bounds() -> None:
     assert propose(10_000, 8.0).bounds == "off"
 
 
+def test_a_start_that_cannot_be_improved_is_said() -> None:
+    """√T B / σ below 15: there tuning did harm (docs/privacy.md)."""
+    assert propose(25, 1.0, unit="series", begins=True).needless
+    assert not propose(10_000, 8.0, begins=True).needless
+    assert not propose(25, 1.0, unit="series").needless, "from random weights there is nothing to keep"
+
+
 def test_too_little_is_refused() -> None:
     with pytest.raises(UserError, match="at least 2"):
         propose(1, 8.0)

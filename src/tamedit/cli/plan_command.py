@@ -93,7 +93,10 @@ def plan(
         )
         typer.echo("Give your own file in place of homes.csv.")
         return
-    show(found, privacy.unit, f"tamedit train {shlex.quote(data)} {command}")
+    words = [str(init), data, *(word for pair in options.as_options(request.reading).items() for word in pair)]
+    untuned = f"tamedit impute {shlex.join([*words, '--out', 'filled.csv'])}"
+    instead = untuned if init not in (None, SIMULATED) else None
+    show(found, privacy.unit, f"tamedit train {shlex.quote(data)} {command}", instead)
 
 
 def _free(folder: str) -> str:
@@ -102,8 +105,8 @@ def _free(folder: str) -> str:
     return next(name for name in names if not Path(name).exists())
 
 
-def show(found: "Proposal", unit: str, command: str) -> None:
-    """The proposal with its reasons, and the command that follows it."""
+def show(found: "Proposal", unit: str, command: str, instead: str | None = None) -> None:
+    """The proposal with its reasons, and the command that follows it; `instead`, how to use the initial model untuned."""
     labels = {
         "size": "model size",
         "batch_size": "batch B",
@@ -115,10 +118,12 @@ def show(found: "Proposal", unit: str, command: str) -> None:
         "signal_to_noise": "√T B / σ",
         "noise_over_signal": "σ √P / B",
         "walk": "walk",
+        "shares": "warm-up, averaging",
         "bounds": "bounds",
     }
-    numbers = found.model_dump() | {"bounds": found.bounds or "the initial model's"}
-    rows = [(label, numbers[name], found.reasons[name]) for name, label in labels.items()]
+    numbers = found.model_dump() | {"bounds": found.bounds or "the initial model's", "shares": found.shares}
+    reasons = found.reasons | {"shares": "of the steps; how often gradients are clipped is known only after training"}
+    rows = [(label, numbers[name], reasons[name]) for name, label in labels.items()]
     title = f"(ε = {found.epsilon:g}, δ = {found.delta:g}) per {unit}, at most {found.examples:,} examples"
     print_table(title, ("what", "proposal", "why"), rows, words=(0, 2))
     if "unit" in found.reasons:
@@ -128,4 +133,6 @@ def show(found: "Proposal", unit: str, command: str) -> None:
     typer.echo(f"to generate homes: {GENERATORS[found.generator]}; {found.generating}.")
     typer.echo(f"about {found.minutes:.0f} minutes; every number may be overridden.")
     typer.echo("A plan from a file counts its meters exactly: it is for you, and not covered by any guarantee.")
+    if found.needless and instead is not None:
+        typer.echo(f"The initial model as it is will do as well and costs no privacy: {instead}")
     typer.echo(f"next: {command}")

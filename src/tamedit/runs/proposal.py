@@ -71,6 +71,18 @@ class Proposal(Frozen):
     warning: str | None = None  # of a δ that is large for so many examples
 
     @property
+    def needless(self) -> bool:
+        """Whether so little can be learned that the initial model will do as well."""
+        return self.bounds is None and self.signal_to_noise < LITTLE_SIGNAL
+
+    @property
+    def shares(self) -> str:
+        """Warm-up and averaging as shares of the steps."""
+        training = self.training
+        averaged = 1 / ((1 - float(training["ema"])) * self.steps)
+        return f"{int(training['warmup']) / self.steps:.0%}, {min(averaged, 1.0):.0%}"
+
+    @property
     def training(self) -> dict[str, float | int | str]:
         """What it says about the optimiser."""
         warmup, ema = max(self.steps // 12, 1), 1 - 6 / max(self.steps, 60)
