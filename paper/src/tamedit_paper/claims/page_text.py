@@ -51,7 +51,8 @@ With GNU parallel on one machine:
 DIFFERENCES = """## What differs from the paper
 
 - **Data.** PrivatePower is not public. The tables use one real household (UCI, hourly) in the same pipeline (windows of 168
-  hours, stride 24, 70/15/15 by time, six calendar channels); ETTh1 and ETTm1 are the paper's own.
+  hours, stride 24, 70/15/15 by time, six calendar channels); [a second page](reproduction-simulated.md) has simulated homes.
+  ETTh1 and ETTm1 are the paper's own.
 - **Size and length.** A laptop's network is smaller and trains for fewer steps. Its σ, learning rate and C are its own, so
   that the numbers without units agree (see the regime above). Fewer steps cost less privacy: ε of both stands there.
 - **Privacy.** The paper states σ and no ε. Ours stands beside every σ, of the whole mechanism, for a window (what the paper's
