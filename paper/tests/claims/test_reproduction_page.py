@@ -58,6 +58,8 @@ def test_files_are_written_and_linked(tmp_path: Path, source: str) -> None:
     (out / f"{stem(source)}-notes.md").write_text("By hand.\n", encoding="utf-8")
     (out / "reproduction.md").write_text("The first page.\n", encoding="utf-8")
     (out / CURVE_PAGE).write_text("Made by `tamedit reproduce curve`.\n", encoding="utf-8")
+    for other in SOURCES:  # each page links to the other
+        (out / f"{stem(other)}.md").touch()
     paths = write_document(tmp_path / "results", "laptop", out, source)
     assert all(path.exists() for path in paths)
     text = (out / f"{stem(source)}.md").read_text(encoding="utf-8")
