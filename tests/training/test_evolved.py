@@ -11,6 +11,7 @@ from tamedit.errors import UserError
 from tamedit.privacy.entries import read
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.privacy_page import PRIVACY
+from tamedit.runs.release import release
 from tamedit.runs.request import TrainRequest
 from tamedit.training.private.evolution import POPULATION, Population
 from tamedit.training.requested import run_request
@@ -47,6 +48,8 @@ def test_a_finished_run_is_not_charged_again_and_a_lost_round_stays_paid(table: 
     run_request(table, request(tmp_path))
     with pytest.raises(UserError, match="already contains a run"):
         run_request(table, request(tmp_path))
+    with pytest.raises(UserError, match="no model to release; make homes with `tamedit generate`"):
+        release(tmp_path, tmp_path / "out")
     before = Population.load(tmp_path)
     run_request(table, request(tmp_path, resume=True))
     assert read(tmp_path).steps == 2

@@ -34,7 +34,7 @@ from tamedit.privacy.entries import read as read_ledger
 from tamedit.runs.config import RunConfig
 
 RUN, READING, SCALING, BOUNDS = "run.json", "reading.json", "scaling.json", "bounds.json"
-PEOPLE = "population.json"
+PEOPLE, EVOLVED = "population.json", "evolved.json"
 CHECKPOINT = "checkpoint.safetensors"
 NOT_PRIVATE = "not-private"  # the folder of what must not be shared with a model
 AUDITED = "an audit with planted homes, never to be released: "  # before the source of such a run, in its ledger

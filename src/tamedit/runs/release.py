@@ -26,7 +26,7 @@ from tamedit.privacy.statement import Statement
 from tamedit.runs.agreement import check_agreement, unpaid
 from tamedit.runs.artifact import SOFTWARE, SPECIFICATION, WEIGHTS, ModelSpec, load_model
 from tamedit.runs.cards import PRIVACY_CARD, STATED, derived, gaps, privacy_card, rendered
-from tamedit.runs.folder import AUDITED
+from tamedit.runs.folder import AUDITED, EVOLVED
 from tamedit.runs.signature import SIGNATURE, fingerprint, load_key, signed
 
 MANIFEST = "manifest.json"
@@ -52,6 +52,11 @@ def release(
     run, out = Path(run), Path(out)
     if unknown := set(stated) - set(STATED):
         raise UserError(f"`{min(unknown)}` is no field of the privacy card; state {', '.join(STATED)}.")
+    if (run / EVOLVED).is_file():
+        raise UserError(
+            f"{run} holds evolved homes and no model, so there is no model to release; make homes with `tamedit generate` and "
+            "pass on the homes, with PRIVACY.md beside them."
+        )
     _check_place(out)
     signer = None if key is None else load_key(key)
     _, spec = load_model(run)

@@ -27,12 +27,13 @@ from tamedit.errors import UserError
 from tamedit.files import write_text
 from tamedit.privacy.ledger import Ledger
 from tamedit.privacy.statistics import noisy_sum
+from tamedit.runs.folder import EVOLVED
 from tamedit.runs.layout import whole_examples
 from tamedit.streams import purpose_seed
 from tamedit.windows.cut import Windows
 from tamedit.windows.embedding import embedding
 
-POPULATION, VOTES = "evolved.json", "votes for simulated homes"
+POPULATION, VOTES = EVOLVED, "votes for simulated homes"
 # Chosen on 200 simulated homes of another region: 2, 4 and 8 rounds, 40, 100 and 200 candidates, four levels of noise.
 ROUNDS, CANDIDATES = 2, 200
 WIDTH, SHRINK = 0.12, 0.7  # set by hand
