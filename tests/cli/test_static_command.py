@@ -59,6 +59,17 @@ def test_from_a_table_to_homes_of_a_group(run: Run, mistake: Callable[..., str],
     assert not (tmp_path / "a.csv").exists()
 
 
+def test_attributes_are_no_readings_to_compare(run: Run, tmp_path: Path) -> None:
+    path, folder = tmp_path / "longer.csv", tmp_path / "run"
+    frame = tame.simulate(11, 24 * 100, seed=1).frame()
+    frame.assign(tariff=(frame["meter"] > "meter_05").astype(int)).to_csv(path, index=False)
+    code, _, err = run("train", path, "--out", folder, "--targets", "kwh", "--static", "tariff=0|1", *FAST)
+    assert code == 0, err
+    code, said, err = run("evaluate", folder, "--generation", "--homes", 11, "--days", 14, "--json")
+    assert code == 0, err
+    assert "tariff" not in said
+
+
 def test_names_alone_are_found_again(run: Run, mistake: Callable[..., str], meters: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     code, said, err = run("train", meters, "--out", folder, "--targets", "kwh", "--static", "tariff,heating", *FAST)
