@@ -8,8 +8,9 @@ differ, and the sum before noise must move by at most k C, or 2 k C where the un
 import json
 import os
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,6 +41,7 @@ STEP = pd.Timedelta(hours=6)  # 4 rows a day, 28 a week
 ROWS = {"record": 1, "day": 4, "week": 28}
 START, END = "2023-03-02", "2023-05-04"  # nine weeks from a Thursday; clocks change on 26 March
 CLIP = 1.0
+WORDS = ["gas", "1", "01", "oil", "NA", ""]
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,9 @@ class Case:
     meters: tuple[tuple[int, int], ...]  # first row and number of rows of each, on the grid of the study
     gaps: int  # seed of what is missing
     chosen: tuple[int, int]  # of which meter which unit, by its number: often at an edge
+    attribute: bool = (
+        False  # of whole meters, as it may stand in a file: contradictions, empty cells, what was not stated
+    )
 
 
 cases = st.builds(
@@ -74,6 +79,7 @@ cases = st.builds(
     ).map(tuple),
     gaps=st.integers(0, 999),
     chosen=st.tuples(st.integers(0, 3), st.one_of(st.sampled_from([0, 1, -1]), st.integers(0, 999))),
+    attribute=st.booleans(),
 )
 
 
@@ -92,8 +98,14 @@ def table(case: Case) -> pd.DataFrame:
         frame["row"] = rows
         if case.covariate:
             frame["tariff"] = generator.integers(0, 3, len(rows)).astype(float)
+        if knows_attributes(case):
+            frame["heating"] = generator.choice(WORDS, len(rows))
         frames.append(frame[generator.random(len(rows)) > 0.08] if len(rows) > 3 else frame)
     return pd.concat(frames, ignore_index=True)
+
+
+def knows_attributes(case: Case) -> bool:
+    return case.attribute and case.unit == "series"
 
 
 def unit_of(rows: pd.DataFrame, unit: str) -> pd.Series:
@@ -118,6 +130,8 @@ def neighbour(rows: pd.DataFrame, case: Case) -> pd.DataFrame:
     generator = np.random.default_rng(case.gaps + 1)
     drawn = 100 * generator.random((int(mine.sum()), len(channels)))
     other.loc[mine, channels] = np.nan if case.change == "empty" else drawn.astype(np.float32)
+    if knows_attributes(case):
+        other.loc[mine, "heating"] = "" if case.change == "empty" else generator.choice(WORDS, int(mine.sum()))
     return other
 
 
@@ -128,7 +142,8 @@ def replay(
     path = folder / "meters.csv"
     rows.drop(columns="row").to_csv(path, index=False)
     privacy = Privacy(epsilon=8, unit=case.unit, layout=case.layout)  # type: ignore[arg-type]
-    reading = {"timezone": "Europe/London"} if case.local else {}
+    reading: dict[str, Any] = {"timezone": "Europe/London"} if case.local else {}
+    reading |= {"static": {"heating": ("gas", "1")}} if knows_attributes(case) else {}
     covariates = ["tariff"] if case.covariate else []
     _, split = load_split(
         path, private=True, study=Study.stating((START, END)), covariates=covariates, frequency="6h", **reading
@@ -180,6 +195,8 @@ def hole(unit: str, window: int | None, *, meters: int = 2, place: int = 0) -> C
 @example(case=hole("week", 28, place=1))
 @example(case=hole("week", 40, place=1))
 @example(case=hole("series", None, meters=4))
+@example(case=replace(hole("series", None, meters=4), attribute=True))
+@example(case=replace(hole("series", None, meters=4), attribute=True, change="alter"))
 @example(
     case=Case("record", "blocks", "delete", None, 1, False, True, ((97, 1), (97, 30), (0, 1)), 0, (2, 0))
 )  # an offset

@@ -61,9 +61,9 @@ def measure_generation(
         frame = evolved_table(run, homes, first, days, seed)
     else:
         with RunProgress(quiet=as_json, counted="home") as bar:
-            frame = Model.load(run, device).generate(
-                homes=homes, start=first, days=days, redraw=redraw, seed=seed, progress=bar
-            )
+            model = Model.load(run, device)
+            frame = model.generate(homes=homes, start=first, days=days, redraw=redraw, seed=seed, progress=bar)
+            frame = frame.drop(columns=[name for name, _ in model.spec.static])
     made = read(frame, time="time", id="home", targets=[*frame.columns[2:]])
     held = within(split.test, start, days)
     try:

@@ -40,6 +40,10 @@ def generate(
             help="With --homes: the network draws every day anew (default: only where the simulator cannot make such rows).",
         ),
     ] = None,
+    static: Annotated[
+        str | None,
+        typer.Option("--static", help="With --homes: attributes that all of them are to have, such as tariff=night."),
+    ] = None,
     seed: options.Seed = 0,
     reading: dict[str, Any],
     device: options.Device = "auto",
@@ -58,7 +62,7 @@ def generate(
     from tamedit.tasks.model import Model
 
     if is_evolved(run):
-        if homes is None or any(one is not None for one in (level, redraw, begin)):
+        if homes is None or any(one is not None for one in (level, redraw, begin, static)):
             raise UserError(
                 f"{run} was made by private evolution and generates whole homes; give --homes, --start and --days alone."
             )
@@ -74,6 +78,7 @@ def generate(
             "start": start,
             "level": _range(level),
             "redraw": redraw,
+            "static": static,
             "seed": seed,
         }
         series = model.read(begin, **reading)
@@ -83,8 +88,9 @@ def generate(
         options.wrote([out], as_json, rows=len(table))
         return
     if homes is None or count is not None:
-        if redraw is not None:
-            raise UserError("--redraw belongs to --homes; give the number of homes, or leave it out.")
+        if redraw is not None or static is not None:
+            idle = "--static" if redraw is None else "--redraw"
+            raise UserError(f"{idle} belongs to --homes; give the number of homes, or leave it out.")
         with RunProgress(quiet=as_json, counted="window") as bar:
             table = model.generate(
                 count, homes=homes, start=start, days=days, level=_range(level), seed=seed, progress=bar
@@ -92,7 +98,7 @@ def generate(
         write_table(table, out)
         options.wrote([out], as_json, rows=len(table))
         return
-    rows = _write_homes(model, homes, start, days, _range(level), redraw, seed, out, as_json)
+    rows = _write_homes(model, homes, start, days, _range(level), redraw, static, seed, out, as_json)
     options.wrote([out], as_json, rows=rows)
 
 
@@ -113,13 +119,14 @@ def _write_homes(
     days: int | None,
     level: tuple[float, float] | None,
     redraw: bool | None,
+    static: str | None,
     seed: int,
     out: Path,
     as_json: bool,
 ) -> int:
     from tamedit.tasks.fleet_table import asked, write_homes
 
-    fleet, population = asked(model.spec, homes, start, days, level, redraw, seed)
+    fleet, population = asked(model.spec, homes, start, days, level, redraw, seed, static)
     try:
         with RunProgress(quiet=as_json, counted="home") as bar:
             write_homes(
@@ -129,6 +136,7 @@ def _write_homes(
                 out,
                 f"{model.spec.weights_sha256} {population.model_dump_json()}",
                 bar,
+                population,
             )
     except KeyboardInterrupt:
         raise options.Stopped("stopped; the same command continues.") from None

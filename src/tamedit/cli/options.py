@@ -69,6 +69,15 @@ Threads = Annotated[int, typer.Option("--threads", help="CPU threads (0: torch's
 Device = Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option("--device", help="Where to compute.")]
 
 
+Static = Annotated[
+    str | None,
+    typer.Option(
+        "--static",
+        help="Attributes of a meter as a whole, with their categories: 'tariff=flat|night,heating=gas|none'.",
+    ),
+]
+
+
 # How to read a table: an argument of `tamedit.read`, the option of its name.
 READING: dict[str, Any] = {
     "time": Time,
@@ -84,15 +93,19 @@ READING: dict[str, Any] = {
     "round": Round,
     "resample": Resample,
     "aggregate": Aggregate,
+    "static": Static,
 }
 LISTS = ("targets", "covariates", "missing")
 
 
 def as_options(reading: dict[str, Any]) -> dict[str, str]:
     """How a table is read, as it would be written on the command line."""
-    return {
-        flag(name): ",".join(map(_short, value)) if name in LISTS else str(value) for name, value in reading.items()
-    }
+    texts = {name: ",".join(map(_short, value)) if name in LISTS else str(value) for name, value in reading.items()}
+    if "static" in reading:
+        from tamedit.statics import in_text
+
+        texts["static"] = in_text(reading["static"])
+    return {flag(name): text for name, text in texts.items()}
 
 
 def _short(value: str | float) -> str:
@@ -109,11 +122,15 @@ def one_source(sources: list[str], private: bool) -> str:
 
 
 def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command the options of READING; what was given of them reaches it as one dict, its argument `reading`."""
+    """Gives a command the options of READING; what was given of them reaches it as one dict, its argument `reading`.
+
+    An option that the command has itself stays the command's.
+    """
+    table = {name: one for name, one in READING.items() if name not in inspect.signature(command).parameters}
 
     @wraps(command)
     def reader(**arguments: Any) -> None:
-        given = {name: arguments.pop(name) for name in READING}
+        given = {name: arguments.pop(name) for name in table}
         listed: dict[str, Any] = {name: _listed(value) if name in LISTS else value for name, value in given.items()}
         if listed["missing"] is not None:
             listed["missing"] = _numbers(listed["missing"])
@@ -122,7 +139,7 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
     parameters: list[inspect.Parameter] = []
     for name, own in inspect.signature(command).parameters.items():
         kind = inspect.Parameter.KEYWORD_ONLY
-        several = [inspect.Parameter(one, kind, default=None, annotation=option) for one, option in READING.items()]
+        several = [inspect.Parameter(one, kind, default=None, annotation=option) for one, option in table.items()]
         parameters += several if name == "reading" else [own.replace(kind=kind)]
     reader.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return reader

@@ -11,6 +11,7 @@ import pandas as pd
 from tamedit.data import sources
 from tamedit.data.calendar import without_calendar
 from tamedit.data.reader import read, read_fleet
+from tamedit.data.reading.attributes import Attributes, refuse_guessed
 from tamedit.data.reading.several import Several
 from tamedit.data.reading.tables import Table
 from tamedit.data.series import Series
@@ -42,6 +43,10 @@ def load_split(
         return series, split_by_time(series)
     if not isinstance(source, Series | np.ndarray):
         reading = {"missing_covariates": "zero"} | reading
+    if private and (attributes := Attributes.of(reading.get("static"))).stated:
+        if attributes.guessed:
+            refuse_guessed(attributes.names)
+        reading = {**reading, "static": replace(attributes, lenient=True)}
     large = read_fleet(Path(source), **reading) if isinstance(source, str | Path) else None
     series = without_calendar(_series(source, **reading) if large is None else large)
     if private and series.id_guessed:
@@ -49,6 +54,8 @@ def load_split(
             f"Column {series.id_name!r} may or may not name the meters, and a guarantee per meter depends on it; say so with "
             f"id={series.id_name!r}, or name the right column."
         )
+    if private and series.static_guessed:
+        refuse_guessed(tuple(name for name, _ in series.static))
     if isinstance(series.times.tz, timezone):  # offsets alone: which of them occur depends on the rows
         series = replace(series, times=series.times.tz_convert("UTC"))
     found = (study or Study()).completed(series, exact=isinstance(source, np.ndarray))

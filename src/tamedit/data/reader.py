@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tamedit.data.reading import assemble, streamed
+from tamedit.data.reading.attributes import Attributes
 from tamedit.data.reading.columns import MissingCovariates, Wanted
 from tamedit.data.reading.meter_columns import ColumnsAre
 from tamedit.data.reading.resample import Aggregate
@@ -17,6 +19,7 @@ from tamedit.data.reading.several import FilesAre, Several
 from tamedit.data.reading.tables import Table
 from tamedit.data.series import Series
 from tamedit.errors import UserError
+from tamedit.statics import Given
 
 
 def read(
@@ -36,6 +39,7 @@ def read(
     round: str | None = None,
     resample: str | None = None,
     aggregate: Aggregate | None = None,
+    static: Given | Attributes | None = None,
 ) -> Series:
     """A series from a CSV, Parquet or Excel file, several of them, a DataFrame, or an array of shape (N, time, channels).
 
@@ -59,6 +63,8 @@ def read(
         missing      values that stand for a missing reading, such as -999
         round        stamps with jitter are rounded to this, such as "1min"
         resample     another step, such as "1h"; `aggregate` says how: "sum" for energy, "mean" for power
+        static       attributes of a meter as a whole, with their categories: {"tariff": ("flat", "night")}, "tariff=flat|night",
+                     or, except for private runs, without them: then they are those in the table
 
     Nothing is filled in: rows of the grid without a reading are NaN.
     """
@@ -77,6 +83,9 @@ def read(
     ):
         if given is not None and given not in known:
             raise UserError(f"{name}={given!r} is not known; choose {' or '.join(map(repr, known))}.")
+    attributes = Attributes.of(static)
+    if missing_covariates == "zero":  # as in private runs: nothing is refused for what stands in the rows
+        attributes = replace(attributes, lenient=True)
     named = value if value is not None else targets
     names = (named,) if isinstance(named, str) else None if named is None else tuple(named)
     if isinstance(source, np.ndarray):
@@ -87,7 +96,14 @@ def read(
             "frequency": frequency,
             "timezone": timezone,
         }
-        told |= {"columns": columns, "files": files, "missing": missing, "round": round, "resample": resample}
+        told |= {
+            "static": static,
+            "columns": columns,
+            "files": files,
+            "missing": missing,
+            "round": round,
+            "resample": resample,
+        }
         if idle := [name for name, given in told.items() if given]:
             raise UserError(
                 f"{', '.join(idle)}: an array has no columns, and its rows are taken as hours; give a table with stamps instead."
@@ -108,6 +124,7 @@ def read(
             round=round,
             resample=resample,
             aggregate=aggregate,
+            static=attributes,
         )
         parts = assemble.from_table(source, wanted)
     return _series_of(parts, missing_covariates)
@@ -144,7 +161,9 @@ def _series_of(parts: assemble.Parts, missing_covariates: MissingCovariates) -> 
         id_guessed=parts.id_guessed,
         step=parts.grid.step,
         clock=parts.clock,
-        reach=int(np.diff(parts.grid.offsets).max(initial=0)) if missing_covariates == "hold" else 0,
+        reach=int(np.diff(parts.grid.offsets).max(initial=0)) if missing_covariates == "hold" or parts.static else 0,
+        static=parts.static,
+        static_guessed=parts.static_guessed,
     )
 
 
@@ -176,6 +195,7 @@ def read_csv(
     round: str | None = None,
     resample: str | None = None,
     aggregate: Aggregate | None = None,
+    static: Given | Attributes | None = None,
 ) -> Series:
     """A series from a CSV file, a folder or several files: `read` with a path."""
     return read(
@@ -194,4 +214,5 @@ def read_csv(
         round=round,
         resample=resample,
         aggregate=aggregate,
+        static=static,
     )

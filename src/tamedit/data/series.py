@@ -14,6 +14,7 @@ import pandas as pd
 from tamedit.data.reading.grid import MICROSECONDS_A_DAY, Step, after, microseconds, moved, spoken
 from tamedit.errors import UserError
 from tamedit.files import on_disk
+from tamedit.statics import Static, columns_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,8 @@ class Series:
     id_guessed: bool = False  # whether that column was found by its content alone
     step: Step | None = None  # the exact step (months have no fixed length); derived from `frequency` if not given
     clock: str = "the stamps"  # what days and weeks are counted by, if stamps have no time zone
+    static: Static = ()  # attributes of the meters: each category is a covariate of 0 and 1, the same in all rows of a meter
+    static_guessed: bool = False  # whether categories are those that the table holds
     reach: int = 0  # rows on either side to which preparing the data may have carried a reading: it counts for privacy
 
     def __post_init__(self) -> None:
@@ -93,6 +96,26 @@ class Series:
         if self.grid_step.kind == "months" or not len(self):
             return 0.0
         return float(microseconds(self.times[:1].tz_localize(None))[0] % self.grid_step.size) / 1e6
+
+    @property
+    def static_columns(self) -> slice:
+        """Which covariates are categories of attributes."""
+        names = columns_of(self.static)
+        first = self.covariate_names.index(names[0]) if names else 0
+        return slice(first, first + len(names))
+
+    @property
+    def other_covariates(self) -> tuple[str, ...]:
+        """The covariates that change from row to row."""
+        mine = set(columns_of(self.static))
+        return tuple(name for name in self.covariate_names if name not in mine)
+
+    def marks(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """(R, S) 0 or 1 for each category: of the meters of these rows, or of every meter."""
+        if not self.static:
+            return np.zeros((len(self.meters) if rows is None else len(rows), 0))
+        known = self.covariates[self.offsets[:-1] if rows is None else rows][:, self.static_columns]
+        return np.asarray(known > 0, dtype=np.float64)  # a network's covariates are squashed
 
     def moved(self, rows: np.ndarray, steps: np.ndarray) -> pd.DatetimeIndex:
         """The stamps of these rows, each moved by a number of steps."""

@@ -115,6 +115,8 @@ class Study(Frozen):
         values = np.full((meters * rows, len(series.targets)), np.nan, dtype=np.float32)
         covariates = np.zeros((meters * rows, len(series.covariate_names)), dtype=np.float32)
         values[position], covariates[position] = series.values[inside], series.covariates[inside]
+        if series.static:  # known of a meter as a whole: in rows without a reading as well
+            covariates[:, series.static_columns] = np.repeat(series.marks(), rows, axis=0)
         stamps = step.stamps(begin + step.size * np.arange(rows), series.times)
         return replace(
             series,

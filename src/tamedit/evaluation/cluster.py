@@ -30,12 +30,13 @@ from tamedit.errors import UserError
 from tamedit.evaluation.evaluate import Evaluation
 from tamedit.evaluation.evaluate import evaluate as evaluate_here
 from tamedit.evaluation.task_table import NAMES
+from tamedit.statics import Given
 from tamedit.tasks.fleet import GROUP, Fleet
 from tamedit.tasks.fleet_table import asked, homes_table
 from tamedit.tasks.model import Data, Model
 
 METERS = 10  # of a part
-READING = ("time", "id", "value", "targets", "covariates", "frequency", "timezone", "missing_covariates")
+READING = ("time", "id", "value", "targets", "covariates", "frequency", "timezone", "missing_covariates", "static")
 
 
 def impute(client: Any, folder: str | Path, data: Data, *, meters: int = METERS, **choices: Any) -> pd.DataFrame:
@@ -58,16 +59,17 @@ def generate(
     days: int | None = None,
     level: tuple[float, float] | None = None,
     redraw: bool | None = None,
+    static: Given | None = None,
     seed: int = 0,
 ) -> pd.DataFrame:
     """`Model.generate` of homes, a group of them in a part."""
     _check(client)
     spec = _model(str(folder)).spec
-    fleet, population = asked(spec, homes, start, days, level, redraw, seed)
+    fleet, population = asked(spec, homes, start, days, level, redraw, seed, static)
     groups = client.map(
         _generate, range(fleet.groups), fleet=fleet, population=population, folder=str(folder), pure=False
     )
-    return homes_table(fleet, client.gather(groups), spec.targets)
+    return homes_table(fleet, client.gather(groups), spec.targets, population=population)
 
 
 def evaluate(

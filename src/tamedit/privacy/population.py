@@ -14,8 +14,16 @@ h is the histogram of log(x / level) over the positive readings, and d the mean 
     v = (u, u uᵀ, h, d / 3) / √(3K + K²),   ‖v‖ ≤ 1,     released: Σ v + N(0, σ² I),  one Gaussian release for everything
 
 The divisor is the public number of examples. The mean and the covariance of u and the means of h and d make a `Population`: all
-that follows is post-processing. An example is what training draws from: a home with the unit `series`, a home-week with the unit
-`week`. With a smaller unit the spread of levels includes how the weeks of one home differ.
+that follows is post-processing.
+
+With A static attributes of the meters (`statics.py`) s stands beside u: 0 or 1 for each of their S categories, ‖s‖² ≤ A. Then
+
+    u' = (u, s),   v = (u', u' u'ᵀ, h, d / 3) / √((K + A) + (K + A)² + 2K),   ‖v‖ ≤ 1, since ‖u' u'ᵀ‖ = ‖u'‖² ≤ K + A
+
+and the covariance of u' says how u shifts with the categories (`groups.py`). A = 0 is the form above.
+
+An example is what training draws from: a home with the unit `series`, a home-week with the unit `week`. With a smaller unit the
+spread of levels includes how the weeks of one home differ.
 """
 
 import math
@@ -28,8 +36,10 @@ from pydantic import model_validator
 
 from tamedit.choices import Frozen
 from tamedit.privacy.accountant import Mechanism
+from tamedit.privacy.groups import drawn_marks, positive, regression, shares_of, with_groups
 from tamedit.privacy.ledger import Ledger
 from tamedit.privacy.statistics import noisy_sum, public_bounds
+from tamedit.statics import Static, blocks_of, columns_of
 
 POPULATION = "who the homes are"  # in the ledger
 FEATURES, BINS, PARTS = 5, 40, 24
@@ -61,18 +71,19 @@ class Prior(NamedTuple):
 
 
 class Population(Frozen):
-    """The distribution of u (Gaussian, cut to [−1, 1]) and the mean of h for each channel."""
+    """The distribution of u (Gaussian, cut to [−1, 1]) and s, and the mean of h for each channel."""
 
-    mean: tuple[float, ...]  # (5 K)
-    covariance: tuple[tuple[float, ...], ...]  # (5 K, 5 K)
+    mean: tuple[float, ...]  # (5 K + S), the last are the shares of categories
+    covariance: tuple[tuple[float, ...], ...]  # (5 K + S, 5 K + S)
     histogram: tuple[tuple[float, ...], ...]  # (K, BINS), each sums to 1
     profile: tuple[tuple[float, ...], ...]  # (K, PARTS), mean of x / level in the parts of a season
     within: Within
     origin: Literal["public", "private", "nonprivate"]
+    static: Static = ()  # attributes, with their categories
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        channels, size = len(self.within.lower), FEATURES * len(self.within.lower)
+        channels, size = len(self.within.lower), FEATURES * len(self.within.lower) + len(columns_of(self.static))
         shapes = [
             np.shape(one) for one in (self.mean, self.covariance, self.histogram, self.profile, self.within.upper)
         ]
@@ -80,16 +91,33 @@ class Population(Frozen):
             raise ValueError("the population has numbers for other channels")
         return self
 
+    def draw_marks(
+        self, uniforms: Float[np.ndarray, "H A"], asked: tuple[tuple[str, str], ...] = ()
+    ) -> Float[np.ndarray, "H S"]:
+        """s for each row of independent uniforms, with the categories that were asked for."""
+        size = FEATURES * len(self.within.lower)
+        shares, among = np.array(self.mean)[size:], np.array(self.covariance)[size:, size:]
+        return drawn_marks(shares, among, self.static, uniforms, asked)
+
     def draw(
-        self, normals: Float[np.ndarray, "H F"], within_homes: Float[np.ndarray, "5 5"] | None = None
+        self,
+        normals: Float[np.ndarray, "H F"],
+        within_homes: Float[np.ndarray, "5 5"] | None = None,
+        marks: Float[np.ndarray, "H S"] | None = None,
     ) -> Float[np.ndarray, "H K 5"]:
-        """One vector u for each row of independent standard normals.
+        """One vector u for each row of independent standard normals; given s, if `marks` are given.
 
         `within_homes`: the covariance of u between the examples of one home. It is taken off, as far as a quarter of the
         variance is left in every direction, since a home needs the vectors that lie between homes alone.
         """
         channels = len(self.within.lower)
-        covariance = np.array(self.covariance)
+        size = FEATURES * channels
+        both, mean = np.array(self.covariance), np.array(self.mean)
+        covariance, centre = both[:size, :size], mean[:size]
+        if self.static and marks is not None:
+            shift = regression(both, slice(size, None), slice(None, size))
+            centre = centre + (marks - mean[size:]) @ shift.T
+            covariance = covariance - shift @ both[size:, :size]
         values, axes = np.linalg.eigh(covariance)
         if within_homes is not None:
             white = axes / np.sqrt(np.maximum(values, 1e-12))
@@ -97,7 +125,7 @@ class Population(Frozen):
             root = axes * np.sqrt(np.maximum(values, 0.0)) @ turned * np.sqrt(np.clip(1.0 - shares, 0.25, 1.0))
         else:
             root = axes * np.sqrt(np.maximum(values, 0.0))
-        drawn = np.clip(np.array(self.mean) + normals @ root.T, -1.0, 1.0)
+        drawn = np.clip(centre + normals @ root.T, -1.0, 1.0)
         return drawn.reshape(len(normals), channels, FEATURES)
 
     def levels(self, drawn: Float[np.ndarray, "H K 5"]) -> Float[np.ndarray, "H K"]:
@@ -202,16 +230,34 @@ def population_vectors(
     period: int,
     first: Int64[np.ndarray, " N"] | int = 0,
     shortened: bool = True,
+    marks: Float[np.ndarray, "N S"] | None = None,
+    static: Static = (),
 ) -> Float[np.ndarray, "N V"]:
-    """v of every example: norm at most 1, whatever its readings are. Not `shortened`, of exact moments: without privacy."""
+    """v of every example: norm at most 1, whatever its readings and its marks s are.
+
+    Not `shortened`, of exact moments: without privacy.
+    """
     vectors, shape, profile = features(examples, lower, upper, period, first)
     channels, u = examples.shape[-1], vectors.reshape(len(examples), -1)
     if shortened:
         u = u / np.maximum(1.0, np.linalg.norm(u, axis=1, keepdims=True) / math.sqrt(channels))
+    if static and marks is not None:
+        own = _at_most_one(marks, static)
+        u = np.concatenate([u, own], axis=1)
     products = (u[:, :, None] * u[:, None, :]).reshape(len(u), -1)
     parts = [u, products, shape.reshape(len(u), -1), profile.reshape(len(u), -1) / LONGEST_PROFILE]
-    joint = np.concatenate(parts, axis=1) / _norm(channels)
+    joint = np.concatenate(parts, axis=1) / _norm(channels, len(static))
     return np.asarray(joint / np.maximum(1.0, np.linalg.norm(joint, axis=1, keepdims=True)) if shortened else joint)
+
+
+def _at_most_one(marks: Float[np.ndarray, "N S"], static: Static) -> Float[np.ndarray, "N S"]:
+    """The marks as 0 and 1, with one 1 at most in each attribute: the first."""
+    found = np.zeros(marks.shape)
+    for block in blocks_of(static):
+        own = marks[:, block] > 0
+        rows = np.flatnonzero(own.any(axis=1))
+        found[rows, block.start + own[rows].argmax(axis=1)] = 1.0
+    return found
 
 
 def population_of(
@@ -221,6 +267,7 @@ def population_of(
     origin: Literal["public", "private", "nonprivate"],
     noise: float = 0.0,
     prior: Prior | None = None,
+    static: Static = (),
 ) -> Population:
     """The population from Σ v, with noise of standard deviation `noise` or without, and the public number of examples.
 
@@ -228,16 +275,23 @@ def population_of(
     has the mean of m given what was released, μ + P (P + e² I)⁻¹ (m − μ): what the noise hides is as in the prior.
     """
     channels, size = len(within.lower), FEATURES * len(within.lower)
-    moments, error = total * _norm(channels) / examples, expected_error(examples, channels, noise)
-    mean = np.clip(moments[:size], -1.0, 1.0)
-    second = moments[size : size + size**2].reshape(size, size)
-    covariance = 0.5 * (second + second.T) - np.outer(mean, mean)
-    shape = moments[size + size**2 :][: channels * BINS].reshape(channels, BINS)
-    profile = moments[size + size**2 + channels * BINS :].reshape(channels, PARTS)
+    both = size + len(columns_of(static))
+    error = expected_error(examples, channels, noise, len(static))
+    moments = total * _norm(channels, len(static)) / examples
+    joint_mean = np.clip(moments[:both], -1.0, 1.0)
+    second = moments[both : both + both**2].reshape(both, both)
+    joint = 0.5 * (second + second.T) - np.outer(joint_mean, joint_mean)
+    mean, covariance = joint_mean[:size], joint[:size, :size]
+    shape = moments[both + both**2 :][: channels * BINS].reshape(channels, BINS)
+    profile = moments[both + both**2 + channels * BINS :].reshape(channels, PARTS)
     if prior is not None:
         mean, covariance, shape, profile = _given_prior(mean, covariance, shape, profile, error, prior)
-    values, axes = np.linalg.eigh(covariance)
-    covariance = (axes * np.clip(values, 1e-6, None)) @ axes.T
+    if static:
+        shares = shares_of(joint_mean[size:], static, error)
+        covariance = with_groups(covariance, joint, shares, static, error)
+        mean = np.concatenate([mean, shares])
+    else:
+        covariance = positive(covariance, 1e-6)
     shape = np.where(shape > (2.0 * error if prior is None else 0.0), shape, 0.0)  # what noise could be counts as empty
     whole = shape.sum(axis=1, keepdims=True)
     shape = np.where(whole > 0, shape / np.where(whole > 0, whole, 1.0), 1.0 / BINS)
@@ -248,6 +302,7 @@ def population_of(
         profile=tuple(map(tuple, np.maximum(1.0 + LONGEST_PROFILE * profile, 0.01).tolist())),
         within=within,
         origin=origin,
+        static=static,
     )
 
 
@@ -291,6 +346,7 @@ def private_population(
     number: int,
     ledger: Ledger,
     prior: Prior | None = None,
+    static: Static = (),
 ) -> Population:
     """The population with noise: charged as one Gaussian release before the noise is drawn.
 
@@ -301,13 +357,14 @@ def private_population(
         raise ValueError("the vectors of a population must have norms of at most 1")
     ledger.charge(Mechanism(1.0, noise_multiplier), POPULATION, 1)
     total = noisy_sum(vectors, noise_multiplier, ledger, POPULATION)
-    return population_of(total, number, within, "private", noise_multiplier, prior)
+    return population_of(total, number, within, "private", noise_multiplier, prior, static)
 
 
-def expected_error(examples: int, channels: int, noise_multiplier: float) -> float:
+def expected_error(examples: int, channels: int, noise_multiplier: float, attributes: int = 0) -> float:
     """The standard deviation of a released moment."""
-    return noise_multiplier * _norm(channels) / examples
+    return noise_multiplier * _norm(channels, attributes) / examples
 
 
-def _norm(channels: int) -> float:
-    return math.sqrt(3 * channels + channels**2)
+def _norm(channels: int, attributes: int) -> float:
+    most = channels + attributes  # of ‖u'‖²
+    return math.sqrt(most + most**2 + 2 * channels)

@@ -23,6 +23,7 @@ from tamedit.files import replacing, unreadable, write_text
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import NetworkConfig
 from tamedit.privacy.population import Population
+from tamedit.statics import Static, columns_of
 from tamedit.windows.examples import ExampleConfig
 
 WEIGHTS, SPECIFICATION = "model.safetensors", "model.json"
@@ -42,6 +43,7 @@ class ModelSpec(BaseModel):
     scaling: dict[str, Any]
     targets: tuple[str, ...]
     covariates: tuple[str, ...] = ()  # given by the user; calendar channels come after them
+    static: Static = ()  # attributes of meters; their categories are the last of the covariates
     calendar: bool = True
     frequency_seconds: float
     phase_seconds: float = 0.0  # where stamps stand within a step
@@ -72,9 +74,19 @@ class ModelSpec(BaseModel):
             raise ValueError("the step between rows is not above 0")
         if self.network.covariate_channels != len(self.covariates) + (6 if self.calendar else 0):
             raise ValueError("the network and the covariates have different channels")
+        names = columns_of(self.static)
+        if self.covariates[len(self.covariates) - len(names) :] != names:
+            raise ValueError("the covariates and the attributes differ")
+        if self.population is not None and self.population.static not in ((), self.static):
+            raise ValueError("the population has other attributes")
         if "statement" not in self.privacy:
             raise ValueError("the privacy statement is missing")
         return self
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """The covariates that change from row to row."""
+        return self.covariates[: len(self.covariates) - len(columns_of(self.static))]
 
     def scaling_of(self) -> Scaling:
         return Scaling.from_dict(self.scaling)

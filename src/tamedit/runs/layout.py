@@ -107,6 +107,11 @@ def layout_of(train: Series, config: RunConfig) -> PrivateLayout | None:
 
 def private_layout(series: Series, length: int, stride: int, privacy: Privacy) -> PrivateLayout:
     """The layout of the training part `series`, from windows of `length` rows."""
+    if series.static and privacy.unit != "series":
+        raise UserError(
+            "`static` says something of a meter as a whole, which a privacy unit smaller than a meter does not cover; take "
+            "unit='series', or leave out `static`."
+        )
     check_length(series, "training", length)
     every = _every_example(series, length, stride, privacy)
     accounted, refused = _account_units(every, stride, privacy)

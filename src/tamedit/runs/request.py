@@ -165,6 +165,16 @@ class TrainRequest(Choices):
             raise UserError(f"init={value!r} is no beginning; name the folder of a run, 'homes' or 'simulated'.")
         return value
 
+    @field_validator("reading", mode="after")
+    @classmethod
+    def _static(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """Attributes in one form, however they were written, so that a run finds them again."""
+        if value.get("static") is None:
+            return value
+        from tamedit.statics import as_mapping, stated
+
+        return {**value, "static": as_mapping(stated(value["static"]))}
+
     @field_validator("lower", "upper", "typical_level", "typical_scale", mode="before")
     @classmethod
     def _numbers(cls, value: Any, field: ValidationInfo) -> Any:
@@ -201,6 +211,9 @@ class TrainRequest(Choices):
             ),
             "engine='evolution' learns who the homes are by its votes; leave `population` out.": (
                 self.engine == "evolution" and self.privacy is not None and self.privacy.population
+            ),
+            "engine='evolution' knows no attributes of homes; leave out `static`, or `engine`.": (
+                self.engine == "evolution" and self.reading.get("static") is not None
             ),
             "`rank` is that of low_rank corrections; add tuning='low_rank', or leave it out.": (
                 "rank" in given and self.tuning != "low_rank"

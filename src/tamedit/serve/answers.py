@@ -71,7 +71,9 @@ def forecast(model: Model, request: ForecastRequest, check: Check) -> Drawn:
     known = given.between(np.array([0]), np.array([origin]))
     future = None
     if given.covariate_names and origin < len(given):
-        columns = dict(zip(given.covariate_names, given.covariates[origin:].T, strict=True))
+        columns = dict(
+            zip(given.covariate_names, given.covariates[origin:].T, strict=True)
+        )  # attributes go on by themselves
         future = pd.DataFrame({given.time_name: given.times[origin:], **columns})
 
     def draw(who: Model) -> tuple[list[str], Float[np.ndarray, "S H K"]]:

@@ -8,6 +8,7 @@ from tamedit.data.series import Series
 from tamedit.errors import UserError
 from tamedit.runs.artifact import ModelSpec
 from tamedit.serve.messages import ROWS, Points, TableAnswer
+from tamedit.statics import columns_of, words_of
 from tamedit.tasks.model import Model
 
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"PAR1", b"BZh", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ")
@@ -58,7 +59,7 @@ def _named(table: Table, spec: ModelSpec, column: str | None) -> dict[str, list[
 
 
 def _columns(table: Table, series: Series) -> list[str]:
-    roles = {series.time_name, series.id_name, *series.covariate_names}
+    roles = {series.time_name, series.id_name, *series.covariate_names, *dict(series.static)}
     numeric = (one for one in table.frame.columns if pd.api.types.is_numeric_dtype(table.frame[one].dtype))
     return [str(one) for one in numeric if one not in roles]
 
@@ -97,6 +98,10 @@ def series_of(model: Model, points: Points) -> Series:
         frame[name] = np.array([np.nan if value is None else value for value in column], dtype=np.float64)
     for name, known in points.covariates.items():
         frame[name] = np.array(known, dtype=np.float64)
+    given = [points.covariates.get(name) for name in columns_of(model.spec.static)]
+    if given and all(given):  # categories were sent as numbers
+        for name, words in words_of(model.spec.static, np.array(given, dtype=np.float64).T).items():
+            frame[name] = words
     if len(points.values) != len(model.spec.targets):
         raise UserError(
             f"The series has {len(points.values)} channels and the model {len(model.spec.targets)} "

@@ -39,7 +39,7 @@ def ending_before(series: Series, since: str | pd.Timestamp) -> Series:
     cut = series.between(np.zeros_like(rows), rows)
     if not lacking.any():
         return cut
-    if series.covariate_names:
+    if series.other_covariates:
         raise UserError(
             f"A meter ends before {first}, and covariates must be known at every step; complete the table, or name an "
             "earlier date."
@@ -49,8 +49,9 @@ def ending_before(series: Series, since: str | pd.Timestamp) -> Series:
     known = inside < np.repeat(cut.lengths, rows)
     values = np.full((int(offsets[-1]), len(series.targets)), np.nan, np.float32)
     values[known] = cut.values
+    known_of = np.repeat(cut.marks().astype(np.float32), rows, axis=0)
     times = step.stamps(np.repeat(begins, rows) + inside * step.size, series.times)
-    return replace(cut, values=values, covariates=np.zeros((len(values), 0), np.float32), times=times, offsets=offsets)
+    return replace(cut, values=values, covariates=known_of, times=times, offsets=offsets)
 
 
 def _stamp(series: Series, since: str | pd.Timestamp) -> pd.Timestamp:

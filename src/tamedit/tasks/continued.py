@@ -22,6 +22,7 @@ from tamedit.data.series import Series
 from tamedit.errors import UserError
 from tamedit.privacy.population import LEAST_LEVEL, Population, features, parts_of
 from tamedit.runs.simulated_pool import Pool, minutes_of, season_place, simulated_pool
+from tamedit.statics import words_of
 from tamedit.tasks.beginnings import beginnings, with_mean
 from tamedit.tasks.fleet import Fleet
 from tamedit.tasks.habits import in_order_of
@@ -51,14 +52,23 @@ def continued(fleet: Fleet, population: Population, series: Series, draw: Draw) 
         times = series.times[series.offsets[meter] : series.offsets[meter] + there[-1] + 1]
         own = replace(fleet, start=times[-1] + pd.Timedelta(seconds=fleet.step_seconds))
         number = int.from_bytes(blake2b(name.encode(), digest_size=4).digest(), "little")
-        made = _home(own, population, pool, readings, number, draw)
+        marks = series.marks()[meter]
+        made = _home(own, population, pool, readings, number, draw, marks)
         frame = pd.DataFrame(made, columns=list(series.targets))
         frame.insert(0, "time", own.times)
+        for attribute, (word,) in words_of(series.static, marks[None]).items():
+            frame[attribute] = pd.array([word] * len(frame), dtype="string")
         yield name, frame
 
 
 def _home(
-    fleet: Fleet, population: Population, pool: Pool, readings: Float[np.ndarray, "R K"], number: int, draw: Draw
+    fleet: Fleet,
+    population: Population,
+    pool: Pool,
+    readings: Float[np.ndarray, "R K"],
+    number: int,
+    draw: Draw,
+    marks: Float[np.ndarray, " S"],
 ) -> Float[np.ndarray, "T K"]:
     """One home: its path from its first reading on, and the asked part of it drawn by the network."""
     stride, numbers = stride_rows(fleet.length, fleet.period), np.array([number])
@@ -72,7 +82,8 @@ def _home(
     path = begun[len(shown) - stride :]
     path[:stride] = np.where(np.isfinite(shown[-stride:]), shown[-stride:], path[:stride])
     known = calendar(times[len(shown) - stride :]) if fleet.calendar else np.zeros((len(path), 0), np.float32)
-    lived = redrawn(path[None], known, numbers, draw, fleet.length, fleet.period, fixed=stride)
+    constant = np.arcsinh(marks)[None]
+    lived = redrawn(path[None], known, numbers, draw, fleet.length, fleet.period, fixed=stride, constant=constant)
     return in_order_of(path[None, asked], lived[:, asked])[0].astype(np.float32)
 
 

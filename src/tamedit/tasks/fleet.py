@@ -1,6 +1,7 @@
 """Synthetic homes: who they are comes from the model's population, how they live from the simulator or from the network.
 
-    u      one vector per home, drawn from the population (`privacy/population.py`)
+    s      the attributes of each home, if the model knows any: those that were asked for, others drawn from their shares
+    u      one vector per home given s, drawn from the population (`privacy/population.py`)
     begin  a simulated home that resembles u, brought to the marginal of u (`tasks/beginnings.py`)
     live   if asked for: every day of it drawn anew by the network, given the days around it (`tasks/redraw.py`), and then the
            values of the beginning in the order of time that the network has drawn (a map by ranks)
@@ -21,7 +22,8 @@ from tamedit.data.calendar import calendar
 from tamedit.errors import UserError
 from tamedit.privacy.population import FEATURES, Population
 from tamedit.runs.simulated_pool import Pool, minutes_of, simulated_pool
-from tamedit.streams import example_keys, normals
+from tamedit.statics import Static, columns_of
+from tamedit.streams import example_keys, normals, uniforms
 from tamedit.tasks.beginnings import beginnings
 from tamedit.tasks.habits import in_order_of
 from tamedit.tasks.redraw import Draw, redrawn, stride_rows
@@ -44,6 +46,8 @@ class Fleet:
     calendar: bool
     yearly: tuple[float, float] | None = None  # total of the first channel in a year, from and to
     redraw: bool = True  # whether the network draws every day anew
+    static: Static = ()  # attributes that the model knows
+    wanted: tuple[tuple[str, str], ...] = ()  # the categories that all homes are to have
 
     @property
     def rows(self) -> int:
@@ -77,6 +81,15 @@ def make_homes(fleet: Fleet, population: Population, draw: Draw, skip: int = 0) 
         yield _group(fleet, population, pool, np.arange(group * GROUP, min((group + 1) * GROUP, fleet.homes)), draw)
 
 
+def marks_of(fleet: Fleet, population: Population, numbers: Int64[np.ndarray, " H"]) -> Float[np.ndarray, "H S"]:
+    """s of these homes: 0 or 1 for each category; all 0, "not known", where the population has no attributes."""
+    if not population.static:
+        return np.zeros((len(numbers), len(columns_of(fleet.static))))
+    keys = example_keys(fleet.seed, "attributes", 0, numbers)
+    drawn = uniforms(keys, len(population.static)).numpy().astype(np.float64)
+    return population.draw_marks(drawn, fleet.wanted)
+
+
 def who(
     fleet: Fleet, population: Population, pool: Pool, numbers: Int64[np.ndarray, " H"]
 ) -> Float[np.ndarray, "H K 5"]:
@@ -84,7 +97,10 @@ def who(
     size = FEATURES * len(population.within.lower)
     tries = 1 if fleet.yearly is None else CANDIDATES
     noise = normals(example_keys(fleet.seed, "homes", 0, numbers), tries * size).numpy().astype(np.float64)
-    drawn = population.draw(noise.reshape(-1, size), pool.within_homes).reshape(len(numbers), tries, -1, FEATURES)
+    marks = np.repeat(marks_of(fleet, population, numbers), tries, axis=0) if population.static else None
+    drawn = population.draw(noise.reshape(-1, size), pool.within_homes, marks).reshape(
+        len(numbers), tries, -1, FEATURES
+    )
     if fleet.yearly is None:
         return drawn[:, 0]
     total = (population.levels(drawn)[..., 0] + population.within.lower[0]) * YEAR / fleet.step_seconds
@@ -109,6 +125,7 @@ def _group(
     times = fleet.times_from(-stride, rows)
     begun = beginnings(population, wanted, numbers, times, step, pool, fleet.seed, fleet.level_of(stride))
     covariates = calendar(times) if fleet.calendar else np.zeros((rows, 0), np.float32)
-    lived = redrawn(begun, covariates, numbers, draw, fleet.length, fleet.period)
+    constant = np.arcsinh(marks_of(fleet, population, numbers))  # as all covariates of a network
+    lived = redrawn(begun, covariates, numbers, draw, fleet.length, fleet.period, constant=constant)
     asked = slice(stride, stride + fleet.rows)
     return in_order_of(begun[:, asked], lived[:, asked]).astype(np.float32)

@@ -18,8 +18,9 @@ from tamedit.files import write_text, write_with
 from tamedit.privacy.population import Population
 from tamedit.runs.artifact import ModelSpec
 from tamedit.runs.simulated_pool import minutes_of, simulated_population
+from tamedit.statics import Given, chosen, columns_of, listed, words_of
 from tamedit.tasks.evolved_fleet import DAYS, START
-from tamedit.tasks.fleet import GROUP, Fleet
+from tamedit.tasks.fleet import GROUP, Fleet, marks_of
 
 MARGIN = 400  # days after a home that are simulated as well: a year, and a window
 
@@ -32,16 +33,17 @@ def asked(
     level: tuple[float, float] | None,
     redraw: bool | None,
     seed: int,
+    static: Given | None = None,
 ) -> tuple[Fleet, Population]:
     """The request as a `Fleet`, and who the homes are; or one sentence that says what is wrong with it."""
     days = DAYS if days is None else days
     for name, number in (("homes", homes), ("days", days)):
         if not isinstance(number, int | np.integer) or number < 1:
             raise UserError(f"{name}={number!r} must be a whole number of at least 1.")
-    if spec.covariates:
-        raise UserError(f"This model needs the covariates {', '.join(spec.covariates)}, so it cannot generate homes.")
-    if clash := {"home", "time"} & {*spec.targets}:
-        raise UserError(f"The target {min(clash)!r} has the name of a column of the result; rename it and train again.")
+    if spec.varying:
+        raise UserError(f"This model needs the covariates {', '.join(spec.varying)}, so it cannot generate homes.")
+    if clash := {"home", "time"} & {*spec.targets, *(name for name, _ in spec.static)}:
+        raise UserError(f"The column {min(clash)!r} has the name of a column of the result; rename it and train again.")
     if 86400 % spec.frequency_seconds:
         raise UserError("Homes are made of whole days, and this model's rows do not divide a day; use `count`.")
     first = pd.to_datetime(START if start is None else start, errors="coerce")
@@ -68,8 +70,28 @@ def asked(
         calendar=spec.calendar,
         yearly=level,
         redraw=not known if redraw is None else redraw,
+        static=spec.static,
+        wanted=() if static is None else _wanted(spec, static),
     )
     return fleet, spec.population or _stated_population(spec)
+
+
+def _wanted(spec: ModelSpec, static: Given) -> tuple[tuple[str, str], ...]:
+    """The categories that all homes are to have, if this model knows such homes."""
+    if not spec.static:
+        raise UserError("This model knows no attributes of homes; leave out `static`, or train with `static`.")
+    found = chosen(spec.static, static)
+    population = spec.population
+    if population is None or not population.static:
+        raise UserError(
+            f"This model did not learn who has which of {listed(spec.static)}; train it with `population`, `lower` and "
+            "`upper`, or leave out `static`."
+        )
+    shares = dict(zip(columns_of(spec.static), population.mean[-len(columns_of(spec.static)) :], strict=True))
+    for name, category in found:
+        if shares[f"{name}={category}"] <= 0.0:
+            raise UserError(f"Homes with {name}={category} are too rare in this model's population; ask for others.")
+    return found
 
 
 def _stated_population(spec: ModelSpec) -> Population:
@@ -87,20 +109,29 @@ def _stated_population(spec: ModelSpec) -> Population:
 
 
 def homes_table(
-    fleet: Fleet, groups: Iterable[Float[np.ndarray, "H T K"]], targets: tuple[str, ...], first: int = 0
+    fleet: Fleet,
+    groups: Iterable[Float[np.ndarray, "H T K"]],
+    targets: tuple[str, ...],
+    first: int = 0,
+    population: Population | None = None,
 ) -> pd.DataFrame:
-    """Homes, long: home, time, targets; `first`: the number of the first home."""
+    """Homes, long: home, time, targets and, if the model knows any, attributes; `first`: the number of the first home."""
     values = np.concatenate(list(groups))
     frame = pd.DataFrame(values.reshape(-1, values.shape[2]), columns=list(targets))
     frame.insert(0, "time", np.tile(fleet.times.to_numpy(), len(values)))
     digits = len(str(fleet.homes - 1))
     names = [f"home_{number:0{digits}d}" for number in range(first, first + len(values))]
     frame.insert(0, "home", np.repeat(np.array(names), fleet.rows))
+    if fleet.static and population is not None:
+        marks = marks_of(fleet, population, np.arange(first, first + len(values)))
+        for name, words in words_of(fleet.static, marks).items():
+            frame[name] = np.repeat(np.array(words, dtype=object), fleet.rows)
+            frame[name] = frame[name].astype("string")  # of one type in every group, also where nothing is known
     return frame
 
 
 def continued_table(homes: Iterable[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
-    """Homes by name, long: home, time, targets."""
+    """Homes by name, long: home, time, targets and attributes."""
     named = [(name or "home_0", frame) for name, frame in homes]
     whole = pd.concat([frame for _, frame in named], ignore_index=True)
     whole.insert(0, "home", np.repeat([name for name, _ in named], [len(frame) for _, frame in named]))
@@ -114,6 +145,7 @@ def write_homes(
     out: Path,
     model: str,
     progress: Callable[[int, int], None],
+    population: Population | None = None,
 ) -> None:
     """Write the fleet to `out`, group by group. Groups lie beside it until the last is made, so a stopped call is continued.
 
@@ -124,7 +156,10 @@ def write_homes(
     place = parts / "request.json"
     same = place.is_file() and place.read_text(encoding="utf-8") == request
     above = next(folder for folder in out.absolute().parents if folder.exists())
-    needed, free = fleet.homes * fleet.rows * row_bytes(out, len(targets)), shutil.disk_usage(above).free
+    needed, free = (
+        fleet.homes * fleet.rows * row_bytes(out, len(targets), len(fleet.static)),
+        shutil.disk_usage(above).free,
+    )
     if needed > free + (sum(one.stat().st_size for one in parts.iterdir()) if same else 0):
         raise UserError(
             f"{fleet.homes:,} homes of {fleet.days:,} days need about {needed / 1e9:,.3g} GB, and {above} has "
@@ -137,16 +172,16 @@ def write_homes(
             shutil.rmtree(parts, ignore_errors=True)
             write_text(place, request)
             same = True
-        frame = homes_table(fleet, [values], targets, group * GROUP)
+        frame = homes_table(fleet, [values], targets, group * GROUP, population)
         write_with(places[group], lambda path, frame=frame: frame.to_parquet(path, index=False))  # type: ignore[misc]
         progress(min((group + 1) * GROUP, fleet.homes), fleet.homes)
     write_with(out, lambda path: _joined(places, path))
     shutil.rmtree(parts)
 
 
-def row_bytes(out: Path, targets: int) -> int:
+def row_bytes(out: Path, targets: int, attributes: int = 0) -> int:
     """About how much a row takes: twice as Parquet (in its part and in the whole), or once and once as text."""
-    return 8 * targets + 8 if out.suffix.lower() == ".parquet" else 16 * targets + 31
+    return 8 * targets + 8 if out.suffix.lower() == ".parquet" else 16 * (targets + attributes) + 31
 
 
 def _joined(places: list[Path], out: Path) -> None:

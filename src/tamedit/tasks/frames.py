@@ -153,12 +153,13 @@ def extended(series: Series, horizon: int, future: Future | None) -> tuple[Serie
 
 
 def _future_covariates(series: Series, horizon: int, future: Future | None) -> np.ndarray:
-    """(M, H, V) known covariates of the rows ahead, matched by stamp (and meter) if the table has stamps, else by order."""
-    names = list(series.covariate_names)
+    """(M, H, V) known covariates of the rows ahead: attributes go on, others are matched by stamp (and meter), or by order."""
+    names = list(series.other_covariates)
+    constant = np.repeat(series.marks()[:, None].astype(np.float32), horizon, axis=1)  # (M, H, S)
     if not names:
-        if future is not None:
+        if future is not None and not series.static:
             raise UserError("The model has no covariates, so it cannot use a table of future covariates; leave it out.")
-        return np.zeros((len(series.meters), horizon, 0), np.float32)
+        return constant
     given = None if future is None else _future_table(series, future)
     if given is None or not set(names) <= set(given.frame.columns):
         raise UserError(
@@ -195,7 +196,7 @@ def _future_covariates(series: Series, horizon: int, future: Future | None) -> n
                 f"{series.future(1, meter)[0]} on{of_meter}; complete the table."
             )
         ahead.append(known[rows])
-    return np.stack(ahead)
+    return np.concatenate([np.stack(ahead), constant], axis=2).astype(np.float32)
 
 
 def _future_table(series: Series, future: Future) -> Table:

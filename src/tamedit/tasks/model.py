@@ -31,6 +31,7 @@ from tamedit.privacy.population import Population
 from tamedit.runs.artifact import ModelSpec, load_model, save_model
 from tamedit.runs.release import release
 from tamedit.runs.request import HOMES
+from tamedit.statics import Given
 from tamedit.tasks import familiar, frames
 from tamedit.tasks.common_start import ending_before
 from tamedit.tasks.continued import continued
@@ -209,6 +210,7 @@ class Model:
         level: tuple[float, float] | None = None,
         begin: Data | None = None,
         redraw: bool | None = None,
+        static: Given | None = None,
         seed: int = 0,
         sampler: SamplerConfig | None = None,
         progress: Progress | None = None,
@@ -217,7 +219,8 @@ class Model:
 
         Or `homes` synthetic homes of so many `days` (a year) from `start` on (2024-01-01), long: home, time, one column per
         target. `level`: the least and the largest total of a home per year, of the first target. `redraw`: whether the network
-        draws every day anew (None: only where the simulator cannot make such rows). See `tasks/fleet.py`.
+        draws every day anew (None: only where the simulator cannot make such rows). `static`: attributes that all homes are to
+        have, {"tariff": "night"}; others are drawn, and all stand in columns. See `tasks/fleet.py`.
 
         Or the next `days` of the homes whose readings are given as `begin`, drawn by the network unless `redraw` is false. See
         `tasks/continued.py`.
@@ -226,7 +229,7 @@ class Model:
         ones (public facts or statistics of the training data, as `model.json` says).
         """
         if begin is not None:
-            if (count, homes, start, level) != (None, None, None, None):
+            if (count, homes, start, level, static) != (None,) * 5:
                 raise UserError("`begin` says which homes go on and from when; give `days` alone with it.")
             fleet, population = asked(self.spec, 1, None, days, None, redraw is not False, seed)
             draw = self._drawing(fleet, sampler)
@@ -234,12 +237,12 @@ class Model:
         if homes is not None:
             if count is not None:
                 raise UserError("`count` asks for windows and `homes` for homes; leave one of them out.")
-            fleet, population = asked(self.spec, homes, start, days, level, redraw, seed)
+            fleet, population = asked(self.spec, homes, start, days, level, redraw, seed, static)
             groups = told(self.homes(fleet, population, sampler), GROUP, fleet.homes, progress)
-            return homes_table(fleet, list(groups), self.spec.targets)
-        if days is not None or level is not None or redraw is not None:
+            return homes_table(fleet, list(groups), self.spec.targets, population=population)
+        if any(one is not None for one in (days, level, redraw, static)):
             raise UserError(
-                "`days`, `level` and `redraw` belong to `homes`; give the number of homes, or leave them out."
+                "`days`, `level`, `redraw` and `static` belong to `homes`; give the number of homes, or leave them out."
             )
         if count is None:
             raise UserError("Nothing to generate; give `homes` and `days`, or `count` (single windows).")
@@ -278,7 +281,8 @@ class Model:
             columns: dict[str, Any] = {}
             if not isinstance(data, np.ndarray):
                 named = {} if "value" in reading else {"targets": self.spec.targets}
-                columns = {**named, "covariates": self.spec.covariates, "timezone": self.spec.timezone}
+                columns = {**named, "covariates": self.spec.varying, "timezone": self.spec.timezone}
+                columns |= {"static": dict(self.spec.static)} if self.spec.static else {}
             series = read(data, **(columns | reading))
         return self._checked(series)
 
@@ -296,6 +300,7 @@ class Model:
             raise UserError(
                 f"The data has the covariates {given} and the model was trained with {known}; give the same."
             )
+        series = replace(series, static=self.spec.static)
         seconds = series.frequency.total_seconds()
         if abs(seconds - self.spec.frequency_seconds) > 1e-6 * seconds:
             raise UserError(

@@ -52,8 +52,12 @@ def redrawn(
     length: int,
     period: int,
     fixed: int = 0,
+    constant: Float[np.ndarray, "H S"] | None = None,
 ) -> Float[np.ndarray, "H T K"]:
-    """The path with every block drawn anew that lies at least a stride from both ends; the first `fixed` rows stay."""
+    """The path with every block drawn anew that lies at least a stride from both ends; the first `fixed` rows stay.
+
+    `constant`: covariates that are the same in all rows of a home; they stand before the others.
+    """
     block, stride = block_rows(length, period), stride_rows(length, period)
     path = path.astype(np.float32)
     for number, (first, hidden) in enumerate(passes(stride // block)):
@@ -61,20 +65,23 @@ def redrawn(
         rows = starts[:, None] + np.arange(stride)  # (W, stride)
         hide = np.isin(np.arange(stride) // block, hidden)[None] & (rows >= fixed)  # (W, stride)
         names = (numbers[:, None] * HOMES + number * PASSES + np.arange(len(starts))).ravel()
-        made = _drawn(path[:, rows].reshape(-1, stride, path.shape[2]), hide, covariates[rows], names, draw, length)
+        windows = path[:, rows].reshape(-1, stride, path.shape[2])
+        of_window = None if constant is None else np.repeat(constant, len(starts), axis=0)
+        made = _drawn(windows, hide, covariates[rows], names, draw, length, of_window)
         made = made.reshape(len(path), *rows.shape, path.shape[2])
         path[:, rows] = np.where(hide[None, :, :, None], made, path[:, rows])
     return path
 
 
 def _drawn(
-    values: Float[np.ndarray, "N S K"],
-    hide: Bool[np.ndarray, "W S"],
-    covariates: Float[np.ndarray, "W S C"],
+    values: Float[np.ndarray, "N L K"],
+    hide: Bool[np.ndarray, "W L"],
+    covariates: Float[np.ndarray, "W L C"],
     names: Int64[np.ndarray, " N"],
     draw: Draw,
     length: int,
-) -> Float[np.ndarray, "N S K"]:
+    constant: Float[np.ndarray, "N S"] | None = None,
+) -> Float[np.ndarray, "N L K"]:
     """All windows of a pass; a window that is longer than whole blocks has rows at its end that nobody observed."""
     windows, more, answer = len(hide), length - values.shape[1], np.empty_like(values)
     seen, known = (np.pad(one, ((0, 0), (0, more), *tail)) for one, tail in ((~hide, ()), (covariates, ((0, 0),))))
@@ -83,10 +90,14 @@ def _drawn(
         place = np.arange(first, first + len(part)) % windows  # windows of a home lie side by side
         observed = torch.from_numpy(np.repeat(seen[place][:, :, None], values.shape[2], axis=2))
         padded = torch.from_numpy(np.pad(part, ((0, 0), (0, more), (0, 0))))
+        beside = known[place]
+        if constant is not None:
+            own = np.repeat(constant[first : first + len(part), None].astype(np.float32), length, axis=1)
+            beside = np.concatenate([own, beside], axis=2)
         found = draw(
             padded.masked_fill(~observed, torch.nan),
             observed,
-            torch.from_numpy(known[place]),
+            torch.from_numpy(beside),
             names[first : first + len(part)],
         )
         answer[first : first + len(part)] = found[:, : values.shape[1]].numpy()

@@ -27,6 +27,8 @@ def asked_windows(
             "This model has no level and scale to generate in; train it with `typical_level` and `typical_scale` "
             "(public facts), or with `lower` and `upper` (a private estimate)."
         )
+    if spec.static:
+        raise UserError("Homes have attributes and single windows have none; give the number of `homes`.")
     if spec.covariates:
         raise UserError(
             f"This model needs the covariates {', '.join(spec.covariates)}, so it cannot generate a window; "

@@ -5,7 +5,7 @@ window, the calendar and what the free distribution says of it. `tools/homes_mod
 machine and version of torch. It contains nobody's data. The simulator's constants owe a little to `ideal` (`data.simulate`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -19,10 +19,12 @@ from tamedit.data.simulate import simulate
 from tamedit.errors import UserError
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.tuning import Tuning
+from tamedit.model.widening import widened
 from tamedit.model.zoo import REFERENCE, SIZES, tightened
 from tamedit.runs.artifact import save_model
 from tamedit.runs.config import RunConfig, Speed
 from tamedit.runs.start import Initial, initial_of
+from tamedit.statics import Static, columns_of
 from tamedit.streams import purpose_seed
 from tamedit.training.loop import Progress, Trainer
 from tamedit.training.public import FACTS, SOURCE, VARIETY, public_config
@@ -119,20 +121,30 @@ def train_homes(
 
 
 def homes_start(series: Series, anchor: Anchor = "free", *, tuning: Tuning = "all", rank: int = 4) -> Initial:
-    """The model that ships with the package, for a run on `series`."""
+    """The model that ships with the package, for a run on `series`; attributes of homes are 0 columns of it at first."""
     if anchor != "free":
         raise UserError(f"The model of homes has the anchor 'free', not {anchor!r}; leave out `anchor` or `init`.")
-    if len(series.targets) != 1 or series.covariate_names:
+    if len(series.targets) != 1 or series.other_covariates:
         raise UserError(
             "The model of homes has one target and no covariates except the calendar, but these series have "
-            f"{len(series.targets)} and {len(series.covariate_names)}; start from a run on public data with the same columns."
+            f"{len(series.targets)} and {len(series.other_covariates)}; start from a run on public data with the same columns."
         )
     if not any(abs(series.frequency.total_seconds() - seconds) < 1e-6 for seconds in SECONDS):
         raise UserError(
             f"The model of homes knows rows every 15, 30 or 60 minutes, but these series have one every {series.spoken_step}; "
             "resample them, start from a run on public data with the same step, or leave out `init`."
         )
-    return shipped(tuning, rank)
+    found = shipped(tuning, rank)
+    return _with_attributes(found, series.static) if series.static else found
+
+
+def _with_attributes(initial: Initial, static: Static) -> Initial:
+    """The model with columns for the categories of attributes; its digest stays that of the file."""
+    names = columns_of(static)
+    network, weights = widened(initial.spec.network, initial.weights, len(names))
+    covariates = (*names, *initial.spec.covariates)
+    spec = initial.spec.model_copy(update={"network": network, "covariates": covariates, "static": static})
+    return replace(initial, spec=spec, weights=weights)
 
 
 def shipped(tuning: Tuning = "all", rank: int = 4) -> Initial:

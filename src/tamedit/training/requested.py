@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tamedit.data.clean import negatives
 from tamedit.data.loading import IN_MEMORY, Data, load_split
@@ -23,6 +24,7 @@ from tamedit.runs.provenance import Reference
 from tamedit.runs.recipe import REFERENCE, make_config
 from tamedit.runs.request import HOMES, SIMULATED, TrainRequest
 from tamedit.runs.start import Initial, load_initial_run
+from tamedit.statics import as_mapping
 from tamedit.training.distributed import join_world
 from tamedit.training.evolved import as_votes, evolve_run
 from tamedit.training.homes import homes_start
@@ -121,7 +123,7 @@ def prepare(
     if request.resume:
         check_resumable(request.out)  # before the long work of a public stage
     ledger, reference = ledger_of(data, request), None
-    facts = DataFacts(**{name: getattr(request, name) for name in FACTS}, ledger=str(ledger) if ledger else None)
+    facts = DataFacts(**_facts(request, series), ledger=str(ledger) if ledger else None)
     if request.reference is not None:
         reference = Reference.load(request.reference, request.anchor, private=request.private)
     initial = _initial(request, request.out, series, reference, speed, progress, say)
@@ -146,6 +148,14 @@ def _rebounded(config: RunConfig, initial: Initial) -> bool:
     """Whether an initial model was trained with other bounds."""
     own = initial.spec.network
     return (config.network.bounds, config.network.operator) != (own.bounds, own.operator)
+
+
+def _facts(request: TrainRequest, series: Series) -> dict[str, Any]:
+    """What was said of the data; categories that were found in the table are stated from here on."""
+    given = {name: getattr(request, name) for name in FACTS}
+    if given["reading"].get("static") is not None:
+        given["reading"] = {**given["reading"], "static": as_mapping(series.static)}
+    return given
 
 
 def ledger_of(data: Data, request: TrainRequest) -> Path | None:

@@ -30,6 +30,7 @@ from tamedit.runs.folder import CHECKPOINT, NOT_PRIVATE, DataFacts, claimed, not
 from tamedit.runs.layout import CLOCK_CHANGES, PrivateLayout, check_length, clock_changes, layout_of
 from tamedit.runs.privacy_page import PRIVACY, privacy_page
 from tamedit.runs.start import Initial, check_fits
+from tamedit.statics import listed
 from tamedit.streams import purpose_seed
 from tamedit.training.device import choose_device
 from tamedit.training.distributed import World, join_world
@@ -218,7 +219,8 @@ def taken_as_public(layout: PrivateLayout, facts: DataFacts) -> list[str]:
     extent = facts.study.sentence if facts.study else "the first and the last stamp of every meter"
     names = f"the step of {series.spoken_step} and the columns {', '.join(series.targets)}"
     read = [INFERRED.format(" ".join(series.inferred))] if series.inferred else []
-    return [count.sentence, extent, names, *meters, *read, "all settings"]
+    known = [f"the categories of static attributes: {listed(series.static)}"] if series.static else []
+    return [count.sentence, extent, names, *known, *meters, *read, "all settings"]
 
 
 def _run(trainer: Trainer, source: PlainGradients | PrivateGradients) -> RunOutcome:
@@ -282,6 +284,7 @@ def describe(
         scaling=scaling.to_dict(),
         targets=series.targets,
         covariates=series.covariate_names,
+        static=series.static,
         calendar=config.calendar,
         frequency_seconds=series.frequency.total_seconds(),
         phase_seconds=series.phase_seconds,

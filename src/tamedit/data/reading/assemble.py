@@ -9,11 +9,13 @@ import numpy as np
 import pandas as pd
 
 from tamedit.data.reading import duplicates, grid, meter_columns, resample, stamps
+from tamedit.data.reading.attributes import read_attributes
 from tamedit.data.reading.columns import MissingCovariates, Roles, Wanted, find_roles
 from tamedit.data.reading.numeric import loses_digits, numbers, too_fine
 from tamedit.data.reading.several import Several, files_of, load_files
 from tamedit.data.reading.tables import Table, load_table, row_at
 from tamedit.errors import UserError
+from tamedit.statics import Static, columns_of
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Parts:
     id_name: str = "meter"
     id_guessed: bool = False
     clock: str = "the stamps"
+    static: Static = ()
+    static_guessed: bool = False
 
 
 def from_array(array: np.ndarray, targets: Sequence[str] | None = None) -> Parts:
@@ -86,6 +90,8 @@ def from_table(source: str | Path | pd.DataFrame | Several | Table, wanted: Want
     table.frame = table.frame.assign(**{roles.time: times})
     raw, roles = _numbers(table, roles, wanted)
     readings = _ordered(table, roles, wanted)
+    static, marks = read_attributes(table, wanted.static, readings, wanted.missing)
+    _check_columns(columns_of(static), roles)
     rows, several = table.frame.index, roles.id is not None
     table.frame = pd.DataFrame(index=rows)  # its columns are read
     readings = duplicates.without_duplicates(readings, raw, rows, several, table.findings)
@@ -113,7 +119,18 @@ def from_table(source: str | Path | pd.DataFrame | Several | Table, wanted: Want
     )
     _inspect(parts, table)
     covariates = _complete(parts, table, wanted.missing_covariates)
+    if static:
+        constant = np.repeat(marks.astype(np.float32), np.diff(built.offsets), axis=0)
+        parts = replace(parts, static=static, static_guessed=wanted.static.guessed)
+        parts = replace(parts, covariate_names=(*roles.covariates, *columns_of(static)))
+        covariates = np.concatenate([covariates, constant], axis=1)
     return replace(parts, covariates=covariates, notes=tuple(table.notes), findings=tuple(table.findings))
+
+
+def _check_columns(made: tuple[str, ...], roles: Roles) -> None:
+    """Columns of attributes have names of their own."""
+    if clash := set(made) & {*roles.targets, *roles.covariates}:
+        raise UserError(f"The column {min(clash)!r} has the name of a category of `static`; rename it.")
 
 
 def _numbers(table: Table, roles: Roles, wanted: Wanted) -> tuple[np.ndarray, Roles]:
@@ -126,9 +143,10 @@ def _numbers(table: Table, roles: Roles, wanted: Wanted) -> tuple[np.ndarray, Ro
         for place, name in enumerate(names):
             raw[:, place] = numbers(table.frame[name], table.where, table.findings, wanted.missing)
         return raw, roles
-    if roles.covariates:
+    if roles.covariates or wanted.static.stated:
+        what = "covariates" if roles.covariates else "attributes"
         raise UserError(
-            "columns='meters' has no place for covariates; leave them out, or give a table with one row per meter and time."
+            f"columns='meters' has no place for {what}; leave them out, or give a table with one row per meter and time."
         )
     columns = {name: numbers(table.frame[name], table.where, table.findings, wanted.missing) for name in names}
     value = wanted.targets[0] if wanted.targets and wanted.targets[0] not in names else meter_columns.VALUE

@@ -1,11 +1,12 @@
 """Which column is what: stamps, meters, targets, covariates. Named by the caller or found by name and content."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import pandas as pd
 
+from tamedit.data.reading.attributes import Attributes
 from tamedit.data.reading.clocks import CLOCK_NAMES, is_clock, join_date_and_clock, some
 from tamedit.data.reading.numeric import FIGURES
 from tamedit.data.reading.stamps import is_compact, looks_like_time
@@ -41,6 +42,7 @@ class Wanted:
     round: str | None = None
     resample: str | None = None
     aggregate: Literal["sum", "mean"] | None = None
+    static: Attributes = field(default_factory=Attributes)
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ def find_roles(table: Table, wanted: Wanted) -> Roles:
         targets = None  # the name of the value, not of columns
     named = [
         *wanted.covariates,
+        *wanted.static.names,
         *(targets or ()),
         *(name for name in (wanted.time, wanted.id) if name is not None),
     ]

@@ -23,6 +23,7 @@ from tamedit.privacy.settings import Privacy
 from tamedit.privacy.statistics import RELEASES, Examples, private_standardisation
 from tamedit.runs.config import RunConfig
 from tamedit.runs.layout import PrivateLayout
+from tamedit.statics import Static
 from tamedit.training.distributed import World
 
 ENOUGH = 0.99  # of the budget: with less than the rest of it nothing can be trained
@@ -80,11 +81,13 @@ class Budget:
         level, scale = self.world.same_indices(answer).tolist()
         return level, scale
 
-    def release_population(self, vectors: np.ndarray, within: Within, noise: float, prior: Prior) -> Population:
+    def release_population(
+        self, vectors: np.ndarray, within: Within, noise: float, prior: Prior, static: Static = ()
+    ) -> Population:
         """Who the homes are, with noise, charged to the ledger: in the first process, which holds it."""
         assert self.ledger is not None
         self._refuse_beyond(self.ledger, Mechanism(1.0, noise), POPULATION)
-        return private_population(vectors, within, noise, self.plan.examples, self.ledger, prior)
+        return private_population(vectors, within, noise, self.plan.examples, self.ledger, prior, static)
 
     def _refuse_beyond(self, ledger: Ledger, wanted: Mechanism, what: str) -> None:
         """Statistics must stay within the budget, too: stop before they would exceed ε."""

@@ -38,7 +38,8 @@ def counted(
     layout.refuse_single()
     said, statistics = unit_facts(layout, shared), statistics_of(config, facts)
     refuse_noise(config, privacy.examples or layout.count.examples)
-    refuse_population(config, facts, privacy.examples or layout.count.examples)
+    attributes = len(layout.windows.series.static)
+    refuse_population(config, facts, privacy.examples or layout.count.examples, attributes)
     make_scaling(config, facts, layout.windows.series)  # raises if the facts contradict each other
     if privacy.test_only:
         return replace(layout, count=Count(origin="exact", examples=len(layout.windows), meters=layout.meters))

@@ -76,6 +76,8 @@ class Population:
 def check_homes(series: Series) -> int:
     """Minutes between rows, or one sentence why these are not loads of homes that the simulator can make."""
     minutes = series.frequency.total_seconds() / 60
+    if series.static:
+        raise UserError("engine='evolution' knows no attributes of homes; leave out `static`, or `engine`.")
     if minutes not in INTERVALS or len(series.targets) != 1:
         raise UserError(
             f"engine='evolution' makes loads of homes, one channel every {', '.join(map(str, INTERVALS))} minutes, but this data "

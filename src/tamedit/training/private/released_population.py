@@ -41,11 +41,13 @@ def learned_population(
     if budget.world.same_number(place.is_file()):
         budget.check_paid(POPULATION, place)
     else:
-        refuse_population(config, facts, budget.plan.examples)
+        attributes = windows.series.static
+        refuse_population(config, facts, budget.plan.examples, len(attributes))
         if budget.ledger is not None:
             within, vectors = summed(windows, config, facts)
             prior = regions_prior(minutes_of(_step(windows)), within.rows, within.period)
-            released = budget.release_population(vectors, within, config.privacy.noise_of_population, prior)
+            noise = config.privacy.noise_of_population
+            released = budget.release_population(vectors, within, noise, prior, attributes)
             write_text(place, released.model_dump_json(indent=2) + "\n")
         budget.world.wait()
     try:
@@ -73,7 +75,7 @@ def exact_population(windows: Windows, period: int) -> Population | None:
     within = _within(windows, period, windows.length, tuple(low.tolist()), tuple(high.tolist()))
     windows = _part(windows, np.unique(np.linspace(0, len(windows) - 1, min(len(windows), MOST)).astype(np.int64)))
     total = _vectors(windows, within, shortened=False).sum(axis=0)
-    return population_of(total, len(windows), within, "nonprivate")
+    return population_of(total, len(windows), within, "nonprivate", static=series.static)
 
 
 def _within(windows: Windows, period: int, rows: int, lower: tuple[float, ...], upper: tuple[float, ...]) -> Within:
@@ -85,11 +87,13 @@ def _within(windows: Windows, period: int, rows: int, lower: tuple[float, ...], 
 def _vectors(windows: Windows, within: Within, shortened: bool = True) -> Float[np.ndarray, "N V"]:
     """One vector per example; a few examples at a time, since a whole meter has many rows."""
     first, found = season_place(windows.series.times[windows.starts], _step(windows), within.period), None
+    marks, static = windows.series.marks(windows.starts), windows.series.static
     few = max(CELLS // (within.rows * len(within.lower)), 1)
     for begin in range(0, len(windows), few):
         some = np.arange(begin, min(begin + few, len(windows)))
         examples = whole_examples(_part(windows, some), within.rows)
-        vectors = population_vectors(examples, within.lower, within.upper, within.period, first[some], shortened)
+        bounds = within.lower, within.upper, within.period
+        vectors = population_vectors(examples, *bounds, first[some], shortened, marks[some], static)
         found = np.empty((len(windows), vectors.shape[1])) if found is None else found
         found[some] = vectors
     assert found is not None
@@ -105,7 +109,7 @@ def _step(windows: Windows) -> float:
     return windows.series.frequency.total_seconds()
 
 
-def refuse_population(config: RunConfig, facts: DataFacts, examples: int) -> None:
+def refuse_population(config: RunConfig, facts: DataFacts, examples: int, attributes: int = 0) -> None:
     """Raise one sentence, before anything is charged, if `population` was asked for without bounds or would be mostly noise."""
     if config.privacy is None or not config.privacy.population:
         return
@@ -113,9 +117,10 @@ def refuse_population(config: RunConfig, facts: DataFacts, examples: int) -> Non
         raise UserError(
             "`population` learns who the homes are within public bounds; give `lower` and `upper`, or leave it out."
         )
-    error = expected_error(examples, len(facts.lower), config.privacy.noise_of_population)
+    error = expected_error(examples, len(facts.lower), config.privacy.noise_of_population, attributes)
+    smaller = "take a smaller `unit`" if not attributes else "state fewer attributes"
     if error > WORST_ERROR:
         raise UserError(
             f"Who the homes are, learned from so few examples, would be off by more than {WORST_ERROR:g} (of numbers within ±1), "
-            "too much to be useful; give `population_noise` a smaller number, take a smaller `unit`, or leave out `population`."
+            f"too much to be useful; give `population_noise` a smaller number, {smaller}, or leave out `population`."
         )
