@@ -65,3 +65,13 @@ def test_columns_of_words_are_found(capsys: pytest.CaptureFixture[str]) -> None:
     last = next(line for line in capsys.readouterr().out.splitlines() if "so" in line.split("│")[-2:][0])
     assert last.split("│")[3] == " so      "
     assert last.split("│")[2].endswith("– ")
+
+
+def test_a_table_that_is_a_little_too_wide_is_folded_and_not_cut(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    print_table("", ("name", "range", "x"), [["a name of 20 letters", "0.0123 … 0.0456", 1.5]])
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith(("│", "┃"))]
+    assert all(len(row) <= 40 and row[-1] in "│┃" for row in rows)
+    assert "│ a name of 20 letters │" in "\n".join(rows)
