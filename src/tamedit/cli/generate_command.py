@@ -37,7 +37,7 @@ def generate(
         bool | None,
         typer.Option(
             "--redraw/--no-redraw",
-            help="With --homes: the network draws every day anew (default: only where the simulator cannot make such rows).",
+            help="With --homes or --begin: the network draws every day anew (default: only what the simulator cannot make).",
         ),
     ] = None,
     seed: options.Seed = 0,
@@ -84,7 +84,7 @@ def generate(
         return
     if homes is None or count is not None:
         if redraw is not None:
-            raise UserError("--redraw belongs to --homes; give the number of homes, or leave it out.")
+            raise UserError("--redraw belongs to --homes and --begin; give one of them, or leave it out.")
         with RunProgress(quiet=as_json, counted="window") as bar:
             table = model.generate(
                 count, homes=homes, start=start, days=days, level=_range(level), seed=seed, progress=bar
