@@ -27,7 +27,7 @@ from tamedit_paper.synthetic.measured import (
     measure,
     place_of,
 )
-from tamedit_paper.synthetic.page import FREE, Results, closer, page, targets
+from tamedit_paper.synthetic.page import FREE, NOTES, PAGE, Results, closer, page, targets, write_synthetic
 
 SMALL = Effort(homes=4, days=42, resamples=3, simulated=(80, 6))
 
@@ -165,3 +165,10 @@ def test_plan_proposes_what_the_stored_results_say() -> None:
             wanted = most if (counts[most] or 0) > len(MEASURES) / 2 else "simulator"
             assert propose(examples, epsilon, unit=unit).generator == wanted, cell.name
     assert not results.alarms(FREE)
+
+
+def test_the_stored_page_is_current(tmp_path: Path) -> None:
+    paper = Path(__file__).parents[2]
+    (tmp_path / NOTES).write_text((paper / "docs" / NOTES).read_text(encoding="utf-8"), encoding="utf-8")
+    (made,) = write_synthetic(paper / "results" / "laptop", tmp_path)
+    assert made.read_text(encoding="utf-8") == (paper / "docs" / PAGE).read_text(encoding="utf-8")
