@@ -53,6 +53,7 @@ tables: .venv/ready
 	$(BIN)/tamedit reproduce all --tables --out paper/docs
 	$(BIN)/tamedit reproduce all --tables --source simulated --out paper/docs
 	$(BIN)/tamedit reproduce curve --tables --out paper/docs
+	$(BIN)/tamedit reproduce synthetic --tables --out paper/docs
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/preparation.py

@@ -65,3 +65,15 @@ def test_columns_of_words_are_found(capsys: pytest.CaptureFixture[str]) -> None:
     last = next(line for line in capsys.readouterr().out.splitlines() if "so" in line.split("│")[-2:][0])
     assert last.split("│")[3] == " so      "
     assert last.split("│")[2].endswith("– ")
+
+
+@pytest.mark.parametrize("width", [60, 72, 80])
+def test_a_table_that_is_too_wide_is_folded_and_not_cut(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    heads = ("measure", "real", "synth.", "95 %", "train", "simul.", "hours")
+    print_table("", heads, [["autocorr., 1 week", "0.0617", "0.0500", "0.044 … 0.085", "0.057", "0.069", "-0.007"]])
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith(("│", "┃"))]
+    assert all(len(row) <= width and row[-1] in "│┃" for row in rows)
+    assert "│ autocorr., 1 week │" in "\n".join(rows)

@@ -102,8 +102,15 @@ def print_table(
         words = [at for at in range(len(heads)) if all(isinstance(row[at], str) for row in cells)]
     made, left = Table(title=escape(title), title_justify="left", show_header=any(heads)), set(words)
     for at, head in enumerate(heads):
-        whole = min(max((len(_plain(row[at])) for row in cells), default=0), NAME) if at == 0 else None
-        made.add_column(escape(head), justify="left" if at in left else "right", overflow="fold", min_width=whole)
+        longest = max((len(_plain(row[at])) for row in cells), default=0)
+        whole = min(longest, NAME) if at == 0 else None
+        made.add_column(
+            escape(head),
+            justify="left" if at in left else "right",
+            overflow="fold",
+            min_width=whole,
+            no_wrap=longest == whole,  # else rich narrows it first, and then finds it wider than the terminal allows
+        )
     for row in cells:
         made.add_row(*(one if isinstance(one, Text) else Text(_plain(one)) for one in row))
     Console().print(made)

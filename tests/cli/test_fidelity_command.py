@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from support import Run
+from tamedit.cli.fidelity_command import SAME, SAME_HOMES
 from tamedit.data.simulate import simulate
 from tamedit.evaluation.fidelity.measures import MEASURES
 from tamedit.runs.folder import NOT_PRIVATE
@@ -32,6 +33,9 @@ def test_two_files_are_enough(run: Run, files: Path, tmp_path: Path, monkeypatch
     assert all(one.label in out for one in MEASURES)
     assert "not a guarantee" in out
     assert "They are not private" in out
+    rows = [line for line in out.splitlines() if line.startswith(("│", "┃"))]
+    assert len(rows) >= len(MEASURES)
+    assert all(len(row) <= 80 and row[-1] in "│┃" for row in rows), "no column is cut"
     text = page.read_text()
     assert "This page is not private." in text
     assert text.count("data:image/svg+xml") == 2
@@ -69,8 +73,21 @@ def test_a_model_is_measured_over_the_dates_of_its_test_homes(
     assert pd.Timestamp(asked["start"]) > pd.Timestamp("2023-01-01") + pd.Timedelta(weeks=30 * 0.8)
     found = json.loads(out)
     assert found["homes"]["synthetic"] == 11
+    assert set(found["scores"]) == {"real", "synthetic", SAME, "simulator", "independent hours"}
+    assert found["leaks"] is None
+    assert found["note"].startswith(SAME_HOMES), "a split by time: the test homes were trained on"
+    assert "keep whole homes out of training" in (smoke_run / NOT_PRIVATE / "fidelity.html").read_text()
     assert found["files"] == [str(smoke_run / NOT_PRIVATE / "fidelity.html")]
     (smoke_run / NOT_PRIVATE / "fidelity.html").unlink()
+
+
+def test_homes_that_were_trained_on_are_no_ceiling(run: Run, files: Path) -> None:
+    names = [files / f"{name}.parquet" for name in ("synthetic", "real", "real")]
+    code, out, err = run("fidelity", *names[:2], "--training", names[2])
+    assert code == 0, err
+    assert SAME_HOMES in out
+    assert "larm:" not in out
+    assert " train " not in out
 
 
 def test_mistakes_are_one_sentence(mistake: Callable[..., str], files: Path, smoke_run: Path, tmp_path: Path) -> None:

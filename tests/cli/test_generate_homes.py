@@ -12,11 +12,15 @@ import pandas as pd
 import pytest
 
 from support import Run, untouched
+from tamedit.data.traits import draw_homes
 from tamedit.errors import UserError
-from tamedit.tasks import fleet_table, model
+from tamedit.tasks import evolved_fleet, fleet_table, model
+from tamedit.tasks import fleet as fleets
 from tamedit.tasks.fleet import Fleet
 from tamedit.tasks.fleet_table import homes_table, write_homes
 from tamedit.tasks.model import Model
+from tamedit.training.private.evolution import Population as Evolved
+from tamedit.training.private.evolution import evolved_homes
 
 pytestmark = pytest.mark.usefixtures("small_pool")
 FORMS = (".csv", ".parquet")
@@ -178,7 +182,7 @@ def test_ctrl_c_leaves_no_file_and_the_same_command_goes_on(
     assert sorted(one.name for one in tmp_path.iterdir()) == ["homes.parquet", "whole.parquet"]
 
 
-def test_bad_requests_get_one_sentence(mistake: Callable[..., str], smoke_run: Path, tmp_path: Path) -> None:
+def test_bad_requests_get_one_sentence(run: Run, mistake: Callable[..., str], smoke_run: Path, tmp_path: Path) -> None:
     def wrong(*arguments: object) -> str:
         with untouched(tmp_path):
             return mistake("generate", smoke_run, "--out", tmp_path / "homes.parquet", *arguments)
@@ -192,6 +196,16 @@ def test_bad_requests_get_one_sentence(mistake: Callable[..., str], smoke_run: P
     assert "not a range" in wrong("--homes", 5, "--level", "lots")
     assert "not a range" in wrong("--homes", 5, "--level", "nan,5")
     assert "not a range" in wrong("--homes", 5, "--level", "1,2,3")
+    assert "not a range" in wrong("--homes", 5, "--level", "0,inf")
+    for early in ("1500-01-01", "1699-12-31"):
+        assert "is too early; the first day that can be asked for is 1700-01-01" in wrong(
+            "--homes", 5, "--start", early
+        )
+    first = "1700-01-01"
+    assert (
+        run("generate", smoke_run, "--homes", 1, "--days", 2, "--start", first, "--out", tmp_path / "a.csv").code == 0
+    )
+    assert read(tmp_path / "a.csv")["time"].iloc[0] == pd.Timestamp(first)
     assert "too rare" in wrong("--homes", 5, "--level", "1000000,2000000")
     assert "leave one of them out" in wrong("--homes", 5, "--count", 5)
     assert "GB left" in wrong("--homes", 1_000_000, "--days", 36500)
@@ -209,3 +223,61 @@ def test_a_model_without_levels_says_what_to_do(mistake: Callable[..., str], smo
     said = mistake("generate", folder, "--homes", 5, "--out", tmp_path / "homes.parquet")
     assert "does not know who the homes are" in said
     assert "--population" in said
+
+
+@pytest.fixture
+def evolved(tmp_path: Path) -> Path:
+    """A run of private evolution: nothing but its population."""
+    run = tmp_path / "evolved"
+    run.mkdir()
+    homes = draw_homes(4, np.random.default_rng(0))
+    Evolved(homes.tolist(), [0.1, 0.2, 0.3, 0.4], 0.1, 60, 2, "load").save(run)
+    return run
+
+
+def test_evolved_homes_are_written_and_continued_as_those_of_a_model(
+    run: Run, evolved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (fleets, evolved_fleet, fleet_table):
+        monkeypatch.setattr(module, "GROUP", 2)
+    ask = ("generate", evolved, "--homes", 5, "--days", 3, "--start", "2024-03-01", "--seed", 4, "--out")
+    true, asked = evolved_fleet.evolved_groups, []
+
+    def stopped(*given: Any, group: int, skip: int) -> Iterator[Any]:
+        asked.append(skip)
+        yield next(true(*given, group=group, skip=skip))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(evolved_fleet, "evolved_groups", stopped)
+        for _ in range(2):
+            answer = run(*ask, tmp_path / "homes.parquet")
+            assert (answer.code, answer.err.strip()) == (130, "tamedit: stopped; the same command continues.")
+            assert not (tmp_path / "homes.parquet").exists()
+    assert asked == [0, 1], "what was made is not made again"
+    answer = run(*ask, tmp_path / "homes.parquet", "--json")
+    assert json.loads(answer.out) == {"files": [str(tmp_path / "homes.parquet")], "rows": 5 * 3 * 24}
+    found, whole = read(tmp_path / "homes.parquet"), evolved_homes(Evolved.load(evolved), 5, "2024-03-01", 3, seed=4)
+    np.testing.assert_array_equal(found["load"].to_numpy(), whole.values[:, 0])
+    assert list(found.columns) == ["home", "time", "load"]
+    assert found["home"].tolist() == [f"home_{number}" for number in range(5) for _ in range(72)]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["evolved", "homes.parquet"]
+
+
+def test_evolution_takes_the_same_requests(
+    mistake: Callable[..., str], evolved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(*arguments: object) -> str:
+        with untouched(tmp_path):
+            return mistake("generate", evolved, "--out", tmp_path / "homes.parquet", *arguments)
+
+    assert "give --homes" in wrong()
+    assert "alone" in wrong("--homes", 3, "--count", 7)
+    assert "alone" in wrong("--homes", 3, "--level", "3000,4000")
+    assert "at least 1" in wrong("--homes", 0)
+    assert "at least 1" in wrong("--homes", 3, "--days", 0)
+    assert "is not a date" in wrong("--homes", 3, "--start", "soon")
+    assert "too early" in wrong("--homes", 3, "--start", "1500-01-01")
+    assert "too far" in wrong("--homes", 3, "--days", 200_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
+    assert "GB left" in wrong("--homes", 3)

@@ -23,6 +23,15 @@ def test_units_alone_are_enough(run: Run) -> None:
     assert set(found["reasons"]) >= {"size", "batch_size", "steps", "draws", "clip", "noise_multiplier"}
 
 
+def test_where_private_homes_lose_the_free_ones_are_named(run: Run) -> None:
+    few, many = (
+        run("plan", "--units", count, "--epsilon", 1, "--unit", "series", "--minutes", 1) for count in (200, 900)
+    )
+    said, other = (next(one for one in each.out.splitlines() if one.startswith("to generate")) for each in (few, many))
+    assert said.startswith("to generate homes: `tamedit data simulate` costs nothing; ")
+    assert "--population" in other
+
+
 def test_the_next_command_trains_what_was_proposed(run: Run, tmp_path: Path, smoke_run: Path) -> None:
     fleet = tmp_path / "fleet.csv"
     assert run("data", "simulate", "--out", fleet, "--meters", 4, "--hours", 24 * 70)[0] == 0

@@ -201,6 +201,50 @@ def test_a_prior_is_moved_as_far_as_the_noise_allows() -> None:
     np.testing.assert_allclose(exact.covariance, own, atol=1e-6)
 
 
+def no_zeros() -> Prior:
+    """As of simulated regions: exact zeros do not occur, and their moments hardly differ."""
+    mean = people.channel_moments(
+        np.array([-0.1, 0.2, 0.0, 0.5, 0.3]), np.diag([0.03, 0.01, 0.0, 0.01, 0.01]), np.full(40, 0.025), np.zeros(24)
+    )
+    deviations = np.full(people.PRIOR_MOMENTS, 0.02)
+    touched = [5 + place for place, pair in enumerate(zip(*people.OWN, strict=True)) if 2 in pair]
+    deviations[[2, *touched]] = 2e-4
+    deviations[0] = 10.0
+    return Prior(mean, np.diag(deviations**2))
+
+
+@pytest.mark.parametrize(("share", "low", "high"), [(0.0, -0.001, 0.01), (0.3, 0.25, 0.35)])
+@pytest.mark.parametrize("error", [0.002, 0.03])
+def test_zeros_that_the_release_shows_are_kept(share: float, low: float, high: float, error: float) -> None:
+    """A prior of homes without zeros does not take them from solar panels; where none were seen there are none."""
+    generator = np.random.default_rng(5)
+    examples = generator.gamma(1.5, 0.3, (400, 168, 1))
+    examples[generator.random(examples.shape) < share] = 0.0
+    total, noise = population_vectors(examples, 0.0, 15.0, 24).sum(axis=0), error * 400 / 2.0
+    normals = generator.standard_normal((500, 5))
+    means, drawn = [], []
+    for seed in range(8):
+        noisy = total + noise * np.random.default_rng(seed).standard_normal(len(total))
+        found = population_of(noisy, 400, WITHIN, "private", noise, no_zeros())
+        means.append(found.mean[2])
+        drawn.append(np.clip(found.draw(normals)[:, 0, 2], 0.0, 1.0).mean())
+    assert low <= np.mean(means) <= high
+    assert low <= np.mean(drawn) <= high
+
+
+def test_zeros_that_noise_could_be_leave_the_prior_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to 3 errors the answer is, to the bit, the one without any room for zeros; above, another."""
+    prior, noise = no_zeros(), 4.0
+    error = people.expected_error(50, 1, noise)
+    for zeros, same in ((2.9 * error, True), (3.1 * error, False)):
+        total = np.random.default_rng(1).normal(size=94)
+        total[2] = zeros * 50 / 2.0
+        found = population_of(total, 50, WITHIN, "private", noise, prior)
+        with monkeypatch.context() as patch:
+            patch.setattr(people, "SEEN_ZEROS", math.inf)
+            assert (found == population_of(total, 50, WITHIN, "private", noise, prior)) == same
+
+
 def test_drawn_vectors_have_the_mean_and_the_covariance() -> None:
     root = np.random.default_rng(1).normal(size=(5, 5)) * 0.05
     own = root @ root.T + 1e-3 * np.eye(5)

@@ -112,13 +112,29 @@ def test_too_little_is_refused() -> None:
         propose(1000, 8.0, minutes=1e-4)
 
 
-@pytest.mark.parametrize(("examples", "unit", "wanted"), [(2000, "week", "population"), (150, "series", "evolution")])
-def test_the_generator_depends_on_the_error_of_the_release(examples: int, unit: str, wanted: str) -> None:
-    """10 / ε is the noise of a release per whole home, so that 150 homes have an error above 0.05; per home-week it is 10."""
-    found = propose(examples, 1.0, unit=unit)
+@pytest.mark.parametrize(
+    ("examples", "epsilon", "unit", "error", "wanted"),
+    [
+        (2000, 1.0, "week", 10.0 * 2.0 / 2000, "population"),  # σ √(3 + 1) / N, and σ is 10 per home-week
+        (182, 8.0, "series", 1.5 * 2.0 / 182, "population"),  # per whole home σ is 10 / ε, at least 1.5
+        (182, 3.0, "series", 10.0 / 3.0 * 2.0 / 182, "evolution"),
+        (
+            200,
+            8.0,
+            "week",
+            10.0 * 2.0 / 200,
+            "evolution",
+        ),  # noisy moments, but as many votes as 1,600 homes have at ε = 1
+        (182, 1.0, "series", 10.0 * 2.0 / 182, "simulator"),
+    ],
+)
+def test_the_generator_depends_on_the_noise(
+    examples: int, epsilon: float, unit: str, error: float, wanted: str
+) -> None:
+    found = propose(examples, epsilon, unit=unit)
     assert found.generator == wanted
-    error = 10.0 * 2.0 / examples  # σ √(3 + 1) / N
     assert f"{error:.2g} per moment" in found.generating
+    assert ("the free simulator" in found.generating) == (wanted == "simulator")
 
 
 def test_a_model_that_begins_well_takes_few_steps() -> None:

@@ -15,6 +15,7 @@ from tamedit.data.series import Series
 from tamedit.data.simulate import simulate
 from tamedit.errors import UserError
 from tamedit.runs.simulated_pool import simulated_pool, simulated_population
+from tamedit.tasks import model as models
 from tamedit.tasks.continued import _begun, continued
 from tamedit.tasks.fleet import Fleet
 from tamedit.tasks.model import Model
@@ -115,6 +116,27 @@ def test_what_cannot_go_on(given: Series, smoke_run: Path) -> None:
             model.generate(begin=given, days=3, **other)
     with pytest.raises(UserError, match="days=0"):
         model.generate(begin=given, days=0)
+
+
+def test_the_network_draws_only_if_asked_or_if_the_simulator_cannot(
+    smoke_run: Path, given: Series, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same default as for new homes: loads of homes are the simulator's."""
+    asked: list[bool] = []
+    true = models.continued
+
+    def spied(fleet: Fleet, *others: Any) -> Any:
+        asked.append(fleet.redraw)
+        return true(replace(fleet, redraw=False), *others)
+
+    monkeypatch.setattr(models, "continued", spied)
+    model = Model.load(smoke_run)
+    for redraw in (None, True, False):
+        model.generate(begin=given, days=2, redraw=redraw)
+    model.spec = model.spec.model_copy(update={"frequency_seconds": 600.0})
+    monkeypatch.setattr(Model, "read", lambda *_: given)
+    model.generate(begin=given, days=2)
+    assert asked == [False, True, False, True]
 
 
 def test_from_the_command_line(run: Run, smoke_run: Path, tmp_path: Path, given: Series) -> None:

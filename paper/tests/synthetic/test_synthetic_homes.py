@@ -11,12 +11,14 @@ from tamedit.data.simulate import simulate
 from tamedit.errors import UserError
 from tamedit.evaluation.fidelity.measures import MEASURES
 from tamedit.privacy.population import BINS, RATIOS
+from tamedit.runs.proposal import propose
 from tamedit.runs.simulated_pool import simulated_population
-from tamedit_paper.synthetic.cells import SyntheticCell, cells
+from tamedit_paper.synthetic.cells import EPSILONS, SyntheticCell, cells
 from tamedit_paper.synthetic.measured import (
     EVOLUTION,
     MARGINALS,
     MODEL,
+    OTHERS,
     SIMULATOR,
     VERSION,
     Effort,
@@ -25,7 +27,7 @@ from tamedit_paper.synthetic.measured import (
     measure,
     place_of,
 )
-from tamedit_paper.synthetic.page import Results, page, targets
+from tamedit_paper.synthetic.page import FREE, NOTES, PAGE, Results, closer, page, targets, write_synthetic
 
 SMALL = Effort(homes=4, days=42, resamples=3, simulated=(80, 6))
 
@@ -74,10 +76,21 @@ def scores(**numbers: float) -> dict[str, Any]:
     return {one.name: {"value": numbers.get(one.name, 1.0)} for one in MEASURES}
 
 
+ALARMS = {
+    "closer": 0.81,
+    "closer_expected": [0.3, 0.7],
+    "auc": 0.5,
+    "auc_expected": [0.4, 0.6],
+    "epsilon_lower": 0.25,
+    "alarm": True,
+}
+
+
 def store(folder: Path, cell: SyntheticCell, seed: int, columns: dict[str, dict[str, Any]]) -> None:
     place = place_of(cell, seed, folder)
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(json.dumps({"version": VERSION, "scores": columns}))
+    found = {"version": VERSION, "scores": columns, "homes": {"real": 7}, "alarms": {} if cell.free else ALARMS}
+    place.write_text(json.dumps(found))
 
 
 def test_verdicts_follow_the_numbers(tmp_path: Path) -> None:
@@ -105,3 +118,57 @@ def test_two_seeds_are_not_enough(tmp_path: Path) -> None:
         for cell in cells():
             store(tmp_path, cell, seed, {"real": scores(), MODEL: scores(), EVOLUTION: scores(), SIMULATOR: scores()})
     assert {one.verdict for one in targets(Results(tmp_path))} == {"not run"}
+
+
+def test_the_page_says_who_is_closer_the_ceiling_and_the_alarms(tmp_path: Path) -> None:
+    """The model is perfect but in two measures, evolution is as far off as the simulator in all but three."""
+    away = [one.name for one in MEASURES]
+    for seed in range(3):
+        for cell in cells():
+            columns = (
+                {SIMULATOR: scores(**dict.fromkeys(away, 3.0)), OTHERS: scores(duration_p1=1.125, discriminative=0.625)}
+                if cell.free
+                else {
+                    MODEL: scores(**dict.fromkeys(away[:2], 4.0)),
+                    EVOLUTION: scores(**dict.fromkeys(away[3:], 3.0)),
+                    MARGINALS: scores(**dict.fromkeys(away, 4.0)),
+                }
+            )
+            store(tmp_path, cell, seed, {"real": scores()} | columns)
+    results = Results(tmp_path)
+    eight = SyntheticCell(unit="series", epsilon=8.0)
+    assert closer(results, eight, MODEL, SIMULATOR) == 22
+    assert closer(results, eight, EVOLUTION, SIMULATOR) == 3
+    assert closer(results, eight, EVOLUTION, MODEL) == 2
+    text = page(results, "")
+    assert "| 1 per whole home | 22 | 3 | 0 | 21 | 2 |" in text
+    assert "1.00 (+0%) against 1.00; ceiling 1.12 (+12%)" in text
+    assert "ceiling 0.625" in text
+    assert "compared over the same dates with 7 of the 54" in text
+    assert "| weeks closer to a training home | 0.810 (0.300 to 0.700) |" in text
+    assert "| lower bound on ε | 0.250 |" in text
+    assert "| seeds with an alarm | 3 of 3 |" in text
+
+
+def test_plan_proposes_what_the_stored_results_say() -> None:
+    """The generator that is closer than the simulator in the most measures, and the simulator where none is in most."""
+    results = Results(Path(__file__).parents[2] / "results" / "laptop")
+    for unit, examples in (("week", 5000), ("series", 182)):  # as the runs counted them
+        for epsilon in EPSILONS:
+            cell = SyntheticCell(unit=unit, epsilon=epsilon)
+            counts = {
+                proposed: closer(results, cell, name, SIMULATOR)
+                for proposed, name in (("population", MODEL), ("evolution", EVOLUTION))
+            }
+            assert None not in counts.values()
+            most = max(counts, key=lambda name: counts[name] or 0)
+            wanted = most if (counts[most] or 0) > len(MEASURES) / 2 else "simulator"
+            assert propose(examples, epsilon, unit=unit).generator == wanted, cell.name
+    assert not results.alarms(FREE)
+
+
+def test_the_stored_page_is_current(tmp_path: Path) -> None:
+    paper = Path(__file__).parents[2]
+    (tmp_path / NOTES).write_text((paper / "docs" / NOTES).read_text(encoding="utf-8"), encoding="utf-8")
+    (made,) = write_synthetic(paper / "results" / "laptop", tmp_path)
+    assert made.read_text(encoding="utf-8") == (paper / "docs" / PAGE).read_text(encoding="utf-8")

@@ -11,7 +11,13 @@ from tamedit.cli.progress import RunProgress
 from tamedit.errors import UserError
 from tamedit.formatting import NOTHING, print_table, significant
 
-SHORT = {"training homes": "train", "simulator": "simul.", "independent hours": "hours", "synthetic": "synth."}
+OTHERS, SAME = "training homes", "the same homes, other dates"
+SHORT = {OTHERS: "train", SAME: "dates", "simulator": "simul.", "independent hours": "hours", "synthetic": "synth."}
+SAME_HOMES = (
+    "The homes that are compared here were also trained on, at other dates (column `dates`). So nothing here is a ceiling, and "
+    "there are no leak alarms. For both, keep whole homes out of training, generate homes over their dates, and run: "
+    "tamedit fidelity SYNTHETIC KEPT_OUT --training TRAINED_ON."
+)
 NOTE = "The numbers and pictures come from real homes without noise. They are not private: do not share them with a release."
 
 
@@ -80,28 +86,30 @@ def _measure(
     from tamedit.evaluation.fidelity import fidelity_table, independent_hours, leak_alarms, simulated_homes
 
     homes = len(held.meters)
-    candidates = {"synthetic": made, "training homes": beside, "simulator": simulated_homes(held, homes, seed)}
+    same = trained is not None and bool(set(trained.meters) & set(held.meters))  # a split by time
+    candidates = {"synthetic": made, SAME if same else OTHERS: beside, "simulator": simulated_homes(held, homes, seed)}
     candidates["independent hours"] = independent_hours(held if trained is None else trained, max(homes, 2), seed)
     present = {name: series for name, series in candidates.items() if series is not None}
     with RunProgress(quiet=as_json, counted="fleet") as bar:
         table, alarms = fidelity_table(held, present, target=target, seed=seed, progress=bar), None
-    if trained is not None and not set(trained.meters) & set(held.meters):
+    if trained is not None and not same:
         alarms = leak_alarms(made, trained, held, target=target, seed=seed)
     files = []
     if out is not None:
         from tamedit.report.fidelity_page import write_page
 
-        files.append(write_page(table, alarms, held, made, target, out))
+        files.append(write_page(table, alarms, held, made, target, out, SAME_HOMES if same else None))
     if as_json:
         found = None if alarms is None else alarms.to_dict()
-        typer.echo(json.dumps({**table.to_dict(), "leaks": found, "note": NOTE, "files": [str(one) for one in files]}))
+        note = f"{SAME_HOMES} {NOTE}" if same else NOTE
+        typer.echo(json.dumps({**table.to_dict(), "leaks": found, "note": note, "files": [str(one) for one in files]}))
         return
     show(table)
     if alarms is not None:
         for sentence in alarms.sentences():
             typer.echo(sentence)
-    elif trained is not None:
-        typer.echo("No leak alarms: the training homes and the held-out homes are the same; hold out whole homes.")
+    elif same:
+        typer.echo(SAME_HOMES)
     typer.echo(NOTE)
     options.wrote(files)
 
@@ -117,7 +125,7 @@ def show(table: Any) -> None:
         for one in MEASURES:
             if (one.best == "real") == statistic:
                 real, own, *others = (column[one.name] for column in table.columns.values())
-                ends = NOTHING if own.low is None else f"{significant(own.low, 2)} … {significant(own.high, 2)}"
+                ends = NOTHING if own.low is None else f"{significant(own.low, 2)}…{significant(own.high, 2)}"
                 rows.append(
                     [one.label, *([real.value] * statistic), own.value, ends, *(_short(cell.value) for cell in others)]
                 )

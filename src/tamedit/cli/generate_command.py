@@ -37,7 +37,7 @@ def generate(
         bool | None,
         typer.Option(
             "--redraw/--no-redraw",
-            help="With --homes: the network draws every day anew (default: only where the simulator cannot make such rows).",
+            help="With --homes or --begin: the network draws every day anew (default: only what the simulator cannot make).",
         ),
     ] = None,
     static: Annotated[
@@ -58,17 +58,15 @@ def generate(
         raise UserError(
             f"`{min(reading)}` says how to read the table of `begin`; give it, or leave `{min(reading)}` out."
         )
-    from tamedit.tasks.evolved_fleet import evolved_table, is_evolved
+    from tamedit.tasks.evolved_fleet import is_evolved
     from tamedit.tasks.model import Model
 
     if is_evolved(run):
-        if homes is None or any(one is not None for one in (level, redraw, begin, static)):
+        if homes is None or any(one is not None for one in (count, level, redraw, begin, static)):
             raise UserError(
                 f"{run} was made by private evolution and generates whole homes; give --homes, --start and --days alone."
             )
-        table = evolved_table(run, homes, start, days, seed)
-        write_table(table, out)
-        options.wrote([out], as_json, rows=len(table))
+        _write_evolved(run, homes, start, days, seed, out, as_json)
         return
     model = Model.load(run, device)
     if begin is not None:
@@ -88,9 +86,10 @@ def generate(
         options.wrote([out], as_json, rows=len(table))
         return
     if homes is None or count is not None:
-        if redraw is not None or static is not None:
-            idle = "--static" if redraw is None else "--redraw"
-            raise UserError(f"{idle} belongs to --homes; give the number of homes, or leave it out.")
+        if static is not None:
+            raise UserError("--static belongs to --homes; give the number of homes, or leave it out.")
+        if redraw is not None:
+            raise UserError("--redraw belongs to --homes and --begin; give one of them, or leave it out.")
         with RunProgress(quiet=as_json, counted="window") as bar:
             table = model.generate(
                 count, homes=homes, start=start, days=days, level=_range(level), seed=seed, progress=bar
@@ -98,8 +97,7 @@ def generate(
         write_table(table, out)
         options.wrote([out], as_json, rows=len(table))
         return
-    rows = _write_homes(model, homes, start, days, _range(level), redraw, static, seed, out, as_json)
-    options.wrote([out], as_json, rows=rows)
+    _write_homes(model, homes, start, days, _range(level), redraw, static, seed, out, as_json)
 
 
 def _range(level: str | None) -> tuple[float, float] | None:
@@ -123,21 +121,42 @@ def _write_homes(
     seed: int,
     out: Path,
     as_json: bool,
-) -> int:
-    from tamedit.tasks.fleet_table import asked, write_homes
+) -> None:
+    from tamedit.tasks.fleet_table import asked
 
     fleet, population = asked(model.spec, homes, start, days, level, redraw, seed, static)
+    name = f"{model.spec.weights_sha256} {population.model_dump_json()}"
+    _write(
+        fleet,
+        model.spec.targets,
+        lambda skip: model.homes(fleet, population, skip=skip),
+        name,
+        out,
+        as_json,
+        population,
+    )
+
+
+def _write_evolved(
+    run: Path, homes: int, start: str | None, days: int | None, seed: int, out: Path, as_json: bool
+) -> None:
+    from tamedit.tasks.evolved_fleet import asked_of_evolution, evolved_fleet
+
+    fleet, population = asked_of_evolution(run, homes, start, days, seed)
+    _write(
+        fleet, (population.target,), lambda skip: evolved_fleet(fleet, population, skip), repr(population), out, as_json
+    )
+
+
+def _write(
+    fleet: Any, targets: tuple[str, ...], make: Any, name: str, out: Path, as_json: bool, population: Any = None
+) -> None:
+    """Write the fleet group by group; `name` says who makes it, so that nobody else continues it."""
+    from tamedit.tasks.fleet_table import write_homes
+
     try:
         with RunProgress(quiet=as_json, counted="home") as bar:
-            write_homes(
-                fleet,
-                model.spec.targets,
-                lambda skip: model.homes(fleet, population, skip=skip),
-                out,
-                f"{model.spec.weights_sha256} {population.model_dump_json()}",
-                bar,
-                population,
-            )
+            write_homes(fleet, targets, make, out, name, bar, population)
     except KeyboardInterrupt:
         raise options.Stopped("stopped; the same command continues.") from None
-    return fleet.homes * fleet.rows
+    options.wrote([out], as_json, rows=fleet.homes * fleet.rows)

@@ -14,7 +14,11 @@ from tamedit.errors import UserError
 from tamedit.formatting import print_table
 from tamedit.runs.request import HOMES, MINUTES, SIMULATED, TrainRequest
 
-GENERATORS = {"population": "add --population with --lower and --upper", "evolution": "train with --engine evolution"}
+GENERATORS = {
+    "population": "add --population with --lower and --upper",
+    "evolution": "train with --engine evolution",
+    "simulator": "`tamedit data simulate` costs nothing",
+}
 DATES = ("study", "train_until", "validate_until")
 
 if TYPE_CHECKING:

@@ -43,6 +43,7 @@ from tamedit.statics import Static, blocks_of, columns_of
 
 POPULATION = "who the homes are"  # in the ledger
 FEATURES, BINS, PARTS = 5, 40, 24
+ZEROS = 2  # the place of the share of zeros in u
 LONGEST_PROFILE = 3.0
 CONSTANT = 1e-6  # standard deviation over level, below which readings count as constant
 LEAST_LEVEL, SPREADS, RATIOS = 1e-3, (0.05, 5.0), (-5.0, 4.0)
@@ -50,6 +51,8 @@ WORST_ERROR = 0.15  # standard deviation of a released moment: of a mean of numb
 OWN = np.triu_indices(FEATURES)  # a covariance of u as a list of numbers
 PRIOR_MOMENTS = FEATURES + len(OWN[0]) + BINS + PARTS
 ACROSS = 0.05  # deviation of a covariance between two channels, about 0
+# A prior without zeros does not bind where the release shows them: above so many errors, with these deviations of their moments.
+SEEN_ZEROS, ZEROS_MEAN, ZEROS_COVARIANCE = 3.0, 0.3, 0.1
 
 
 class Within(Frozen):
@@ -272,7 +275,8 @@ def population_of(
     """The population from Σ v, with noise of standard deviation `noise` or without, and the public number of examples.
 
     `prior`: what is publicly known of the moments m of a channel, N(μ, P). With errors e of independent noise the population
-    has the mean of m given what was released, μ + P (P + e² I)⁻¹ (m − μ): what the noise hides is as in the prior.
+    has the mean of m given what was released, μ + P (P + e² I)⁻¹ (m − μ): what the noise hides is as in the prior. Simulated
+    homes have no zeros; where the released share of zeros is above 3 e, P is widened for it (`_zeros_allowed`).
     """
     channels, size = len(within.lower), FEATURES * len(within.lower)
     both = size + len(columns_of(static))
@@ -317,16 +321,30 @@ def _given_prior(
     """The means of all moments given what was released, channel by channel; covariances between channels about 0."""
     joint = covariance * ACROSS**2 / (ACROSS**2 + error**2)
     mean, shape, profile = mean.copy(), shape.copy(), profile.copy()
-    gain = prior.covariance @ np.linalg.inv(prior.covariance + max(error, 1e-9) ** 2 * np.eye(PRIOR_MOMENTS))
+    gain = _gain(prior.covariance, error)
     for channel in range(len(shape)):
         own = slice(channel * FEATURES, (channel + 1) * FEATURES)
         found = channel_moments(mean[own], covariance[own, own], shape[channel], profile[channel])
-        found = prior.mean + gain @ (found - prior.mean)
+        zeros = bool(found[ZEROS] > SEEN_ZEROS * error)
+        found = prior.mean + (_gain(_zeros_allowed(prior.covariance), error) if zeros else gain) @ (found - prior.mean)
         mean[own], listed, shape[channel], profile[channel] = np.split(found, np.cumsum([FEATURES, len(OWN[0]), BINS]))
         block = np.zeros((FEATURES, FEATURES))
         block[OWN] = listed
         joint[own, own] = block + np.triu(block, 1).T
     return np.clip(mean, -1.0, 1.0), joint, shape, profile
+
+
+def _gain(covariance: Float[np.ndarray, "moments moments"], error: float) -> Float[np.ndarray, "moments moments"]:
+    return np.asarray(covariance @ np.linalg.inv(covariance + max(error, 1e-9) ** 2 * np.eye(PRIOR_MOMENTS)))
+
+
+def _zeros_allowed(covariance: Float[np.ndarray, "moments moments"]) -> Float[np.ndarray, "moments moments"]:
+    """P with room for zeros: for their mean share, and for every covariance of u that they have a part in."""
+    touched = (OWN[0] == ZEROS) | (OWN[1] == ZEROS)
+    more = np.zeros(PRIOR_MOMENTS)
+    more[ZEROS] = ZEROS_MEAN**2
+    more[FEATURES : FEATURES + len(touched)][touched] = ZEROS_COVARIANCE**2
+    return np.asarray(covariance + np.diag(more))
 
 
 def channel_moments(

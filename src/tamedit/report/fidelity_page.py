@@ -14,9 +14,15 @@ from tamedit.files import write_text
 
 
 def write_page(
-    table: FidelityTable, alarms: Alarms | None, real: Series, synthetic: Series, target: str | None, out: Path
+    table: FidelityTable,
+    alarms: Alarms | None,
+    real: Series,
+    synthetic: Series,
+    target: str | None,
+    out: Path,
+    without: str | None = None,
 ) -> Path:
-    """Write the page, all of it or nothing."""
+    """Write the page, all of it or nothing. `without`: why there are no alarms."""
     environment = formatting.templates()
     environment.filters["significant"] = formatting.significant
     text = environment.get_template("fidelity.html.j2").render(
@@ -24,6 +30,7 @@ def write_page(
         table=table,
         measures=MEASURES,
         alarms=alarms,
+        without=without,
         weeks=embedded(partial(fleet_weeks, real, synthetic, target=target)),
         shapes=embedded(partial(fleet_shapes, real, synthetic, target=target)),
     )

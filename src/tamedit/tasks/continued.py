@@ -3,7 +3,8 @@
     u, h, d   of the readings of a home (`privacy/population.py`), h and d drawn towards the population where readings are few
     begin     a simulated home that resembles u, brought to h; its hours of the day to d, its mean to that of the readings,
               both over the rows that are there
-    live      every day after the readings drawn anew by the network, which sees the last window of them (`tasks/redraw.py`)
+    live      if asked for: every day after the readings drawn anew by the network, which sees the last window of them
+              (`tasks/redraw.py`); as for new homes, by default only for what the simulator cannot make
 
 Nothing that was learned in private is touched: this is post-processing of the model. It says nothing about the given readings
 themselves, which no guarantee covers.

@@ -1,6 +1,7 @@
 """A request for synthetic homes, checked; and the homes as one long table, in memory or written group by group."""
 
 import json
+import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
@@ -19,9 +20,10 @@ from tamedit.privacy.population import Population
 from tamedit.runs.artifact import ModelSpec
 from tamedit.runs.simulated_pool import minutes_of, simulated_population
 from tamedit.statics import Given, chosen, columns_of, listed, words_of
-from tamedit.tasks.evolved_fleet import DAYS, START
 from tamedit.tasks.fleet import GROUP, Fleet, marks_of
 
+START, DAYS = "2024-01-01", 365  # if not given
+EARLIEST = pd.Timestamp("1700-01-01")
 MARGIN = 400  # days after a home that are simulated as well: a year, and a window
 
 
@@ -36,33 +38,20 @@ def asked(
     static: Given | None = None,
 ) -> tuple[Fleet, Population]:
     """The request as a `Fleet`, and who the homes are; or one sentence that says what is wrong with it."""
-    days = DAYS if days is None else days
-    for name, number in (("homes", homes), ("days", days)):
-        if not isinstance(number, int | np.integer) or number < 1:
-            raise UserError(f"{name}={number!r} must be a whole number of at least 1.")
+    homes, first, days = checked(homes, start, days, (*spec.targets, *(name for name, _ in spec.static)))
     if spec.varying:
         raise UserError(f"This model needs the covariates {', '.join(spec.varying)}, so it cannot generate homes.")
-    if clash := {"home", "time"} & {*spec.targets, *(name for name, _ in spec.static)}:
-        raise UserError(f"The column {min(clash)!r} has the name of a column of the result; rename it and train again.")
     if 86400 % spec.frequency_seconds:
         raise UserError("Homes are made of whole days, and this model's rows do not divide a day; use `count`.")
-    first = pd.to_datetime(START if start is None else start, errors="coerce")
-    if not isinstance(first, pd.Timestamp):
-        raise UserError(f"start={start!r} is not a date; write it as 2024-01-31.")
-    days_left = (pd.Timestamp.max - first.tz_localize(None)).days - MARGIN
-    if days > days_left:
-        raise UserError(
-            f"{days:,} days from {first.date()} reach too far; ask for at most {max(days_left, 0):,} of them."
-        )
-    if level is not None and not 0 <= level[0] < level[1]:
+    if level is not None and not 0 <= level[0] < level[1] < math.inf:
         raise UserError(
             f"level={level} is not a range; give the least and the largest yearly total, such as (3000, 4000)."
         )
     known = len(spec.targets) == 1 and spec.frequency_seconds / 60 in INTERVALS
     fleet = Fleet(
-        homes=int(homes),
-        start=first.tz_localize(None),
-        days=int(days),
+        homes=homes,
+        start=first,
+        days=days,
         seed=seed,
         step_seconds=spec.frequency_seconds,
         length=spec.network.length,
@@ -92,6 +81,30 @@ def _wanted(spec: ModelSpec, static: Given) -> tuple[tuple[str, str], ...]:
         if shares[f"{name}={category}"] <= 0.0:
             raise UserError(f"Homes with {name}={category} are too rare in this model's population; ask for others.")
     return found
+
+
+def checked(
+    homes: int, start: str | date | np.datetime64 | None, days: int | None, targets: tuple[str, ...]
+) -> tuple[int, pd.Timestamp, int]:
+    """How many homes, their first day and their days, whatever makes them; or one sentence that says what is wrong."""
+    days = DAYS if days is None else days
+    for name, number in (("homes", homes), ("days", days)):
+        if not isinstance(number, int | np.integer) or number < 1:
+            raise UserError(f"{name}={number!r} must be a whole number of at least 1.")
+    if clash := {"home", "time"} & {*targets}:
+        raise UserError(f"The column {min(clash)!r} has the name of a column of the result; rename it and train again.")
+    first = pd.to_datetime(START if start is None else start, errors="coerce")
+    if not isinstance(first, pd.Timestamp):
+        raise UserError(f"start={start!r} is not a date; write it as 2024-01-31.")
+    first = first.tz_localize(None)
+    if first < EARLIEST:
+        raise UserError(f"start={first.date()} is too early; the first day that can be asked for is {EARLIEST.date()}.")
+    days_left = (pd.Timestamp.max.date() - first.date()).days - MARGIN
+    if days > days_left:
+        raise UserError(
+            f"{days:,} days from {first.date()} reach too far; ask for at most {max(days_left, 0):,} of them."
+        )
+    return int(homes), first, int(days)
 
 
 def _stated_population(spec: ModelSpec) -> Population:

@@ -222,7 +222,7 @@ class Model:
         draws every day anew (None: only where the simulator cannot make such rows). `static`: attributes that all homes are to
         have, {"tariff": "night"}; others are drawn, and all stand in columns. See `tasks/fleet.py`.
 
-        Or the next `days` of the homes whose readings are given as `begin`, drawn by the network unless `redraw` is false. See
+        Or the next `days` of the homes whose readings are given as `begin`; `redraw` means the same there. See
         `tasks/continued.py`.
 
         Without `start` each window begins at a random day of the year 2024. The level and scale are the model's reference
@@ -231,7 +231,7 @@ class Model:
         if begin is not None:
             if (count, homes, start, level, static) != (None,) * 5:
                 raise UserError("`begin` says which homes go on and from when; give `days` alone with it.")
-            fleet, population = asked(self.spec, 1, None, days, None, redraw is not False, seed)
+            fleet, population = asked(self.spec, 1, None, days, None, redraw, seed)
             draw = self._drawing(fleet, sampler)
             return continued_table(continued(fleet, population, self.read(begin), draw))
         if homes is not None:

@@ -12,7 +12,7 @@ from a seed and from earlier histograms, never from the data.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -167,10 +167,19 @@ def evolved_homes(population: Population, homes: int, start: str, days: int, see
     for name, number in (("homes", homes), ("days", days)):
         if number < 1:
             raise UserError(f"{name}={number} must be at least 1.")
-    stream = np.random.default_rng(purpose_seed(seed, "evolved homes"))
-    drawn = population.draw(homes, stream)
-    made = simulate_homes(drawn, 24 * days, start, purpose_seed(seed, "lives") % 2**31, minutes=population.minutes)
-    return replace(made, targets=(population.target,))
+    return next(evolved_groups(population, homes, start, days, seed, group=homes))
+
+
+def evolved_groups(
+    population: Population, homes: int, start: str, days: int, seed: int, *, group: int, skip: int = 0
+) -> Iterator[Series]:
+    """The homes of `evolved_homes`, so many at a time; `skip` groups that were made before."""
+    drawn = population.draw(homes, np.random.default_rng(purpose_seed(seed, "evolved homes")))
+    lives = purpose_seed(seed, "lives") % 2**31
+    for first in range(skip * group, homes, group):
+        numbers = np.arange(first, min(first + group, homes))
+        made = simulate_homes(drawn[numbers], 24 * days, start, lives, minutes=population.minutes, numbers=numbers)
+        yield replace(made, targets=(population.target,))
 
 
 def _rows_of_day(times: pd.DatetimeIndex, minutes: int) -> np.ndarray:
