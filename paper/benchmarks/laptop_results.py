@@ -135,7 +135,7 @@ def compared(source: str, results: list[dict]) -> str:
             mean = statistics.mean(one["difference"] for one in gains)
             ends = min(one["low"] for one in gains), max(one["high"] for one in gains)
             own = statistics.mean(result["tasks"][task]["model"]["z"][place] for result in results)
-            word = "as good" if own <= before else "worse"
+            word = "better" if own < before else "as good" if own == before else "worse"
             lines.append(
                 f"- {task}, {place.upper()}: gain over the free distribution {mean:+.4f} [{ends[0]:+.4f}, {ends[1]:+.4f}]; "
                 f"{own:.3f}, the earlier form {before:.3f}: {word}."
