@@ -69,6 +69,8 @@ class Proposal(Frozen):
     generator: Literal["population", "evolution"]  # what to make synthetic homes with
     generating: str  # why
     warning: str | None = None  # of a δ that is large for so many examples
+    spent: float = 0.0  # ε of the private runs that the data set's ledger lists
+    budget: str | None = None  # what they leave, in a sentence
 
     @property
     def training(self) -> dict[str, float | int | str]:
