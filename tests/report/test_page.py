@@ -1,6 +1,7 @@
 """What the page says: every section, the numbers of the evaluation, nothing of a name as markup, nothing fetched."""
 
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tamedit.evaluation.labels import LABELS
 from tamedit.evaluation.metrics import PATHS
 from tamedit.evaluation.reliability import Curve
 from tamedit.evaluation.task_table import TASKS
+from tamedit.figures.plots import date_axis
 from tamedit.figures.report_figures import embedded, profile, season, stretch
 from tamedit.formatting import percent, significant
 from tamedit.privacy.entries import read as read_ledger
@@ -304,3 +306,16 @@ def test_a_reliability_curve_agrees_with_the_scores(plain: Findings) -> None:
         assert isinstance(curve, Curve)
         assert curve.at(0.5) == (pytest.approx(own.coverage50), pytest.approx(own.intervals["coverage50"]))
         assert curve.at(0.9) == (pytest.approx(own.coverage90), pytest.approx(own.intervals["coverage90"]))
+
+
+def test_dates_of_any_span_find_their_ticks() -> None:
+    """Without matplotlib's warning, which a report would print."""
+    from matplotlib.figure import Figure
+
+    axis, first = Figure().add_subplot(), pd.Timestamp("2024-01-01")
+    date_axis(axis)
+    for minutes in np.geomspace(10, 5e6, 400):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message="AutoDateLocator was unable")
+            last = first + pd.Timedelta(int(minutes), "min")
+            axis.xaxis.get_major_locator().get_locator(first.to_pydatetime(), last.to_pydatetime())
