@@ -4,7 +4,10 @@ What TameDiT depends on is not installed again: the new environment sees the run
 .pth file does not run the .pth files that lie there, so an editable install of this tree is out of sight.
 """
 
+import ast
+import email
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -66,6 +69,38 @@ def test_the_wheel_has_every_file_of_the_package_and_no_other(wheel: Path) -> No
     with zipfile.ZipFile(wheel) as archive:
         found = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
     assert found == expected
+
+
+# Adapters for a package that the user has already, and what those or other declared packages bring.
+NOT_OURS = {"opacus", "pypots", "huggingface_hub"}
+BROUGHT = {"starlette": "fastapi", "markupsafe": "jinja2", "click": "typer", "absl": "dp-accounting"}
+
+
+def test_the_wheel_declares_every_package_that_it_imports(wheel: Path) -> None:
+    """Also those imported inside of functions: each is a dependency, or one of an extra, or comes with one of them."""
+    with zipfile.ZipFile(wheel) as archive:
+        (place,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = email.message_from_bytes(archive.read(place))
+        sources = {name: archive.read(name) for name in archive.namelist() if name.endswith(".py")}
+    every, needed = set(), set()
+    for line in metadata.get_all("Requires-Dist") or []:
+        name = re.match(r"[A-Za-z0-9._-]+", line)
+        assert name
+        plain = re.sub(r"[-_.]+", "-", name[0].lower())
+        needed |= {plain} if "extra ==" not in line else set()
+        every |= {plain} if "extra == 'dev'" not in line.replace('"', "'") else set()
+    for path, source in sources.items():
+        tree = ast.parse(source)
+        for node in ast.walk(tree):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for top in {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"tamedit", ""}:
+                package = BROUGHT.get(top, re.sub(r"[-_.]+", "-", top.lower()))
+                assert package in every or top in NOT_OURS, f"{path} imports {top}, which the wheel does not declare"
+                optional = any(part in path for part in ("/adapters/", "/serve/")) or node not in tree.body
+                assert package in needed or optional or top in NOT_OURS, (
+                    f"{path} imports {top} always, but it is an extra"
+                )
 
 
 def test_the_wheel_trains_and_fills_where_the_source_is_out_of_sight(commands: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support import Run
+from tamedit.privacy.entries import read
 
 
 def test_units_alone_are_enough(run: Run) -> None:
@@ -91,6 +92,39 @@ def test_mistakes_are_one_sentence(run: Run, arguments: list[object], sentence: 
     assert sentence in err
     assert out == ""
     assert len(err.strip().splitlines()) == 1
+
+
+def test_a_plan_knows_what_the_data_set_has_spent(run: Run, tmp_path: Path, smoke_run: Path) -> None:
+    """The next command works after one run has spent all of ε, and after one that left some of it."""
+    fleet = tmp_path / "fleet.csv"
+    assert run("data", "simulate", "--out", fleet, "--meters", 4, "--hours", 24 * 70)[0] == 0
+    asked = ("--minutes", 0.2, "--cores", 1, "--window", 48, "--init", smoke_run)
+    assert json.loads(run("plan", fleet, *asked, "--json").out)["budget"] is None
+
+    def train(out: str, name: str) -> None:
+        said = shlex.split(
+            out.splitlines()[-1].partition("next: tamedit ")[2].replace("runs/private", str(tmp_path / name))
+        )
+        code, _, err = run(*said, "--public")
+        assert code == 0, err
+
+    first = run("plan", fleet, *asked, "--epsilon", 2).out
+    train(first, "first")
+    code, out, err = run("plan", fleet, *asked, "--epsilon", 2)
+    assert code == 0, err
+    said = " ".join(out.split())
+    assert "warning: nothing is left of ε = 2: 1 private run on this data spent ε = " in said
+    assert "this plan allows ε = 4 for all runs together." in said
+    assert "--epsilon 4 " in out.splitlines()[-1]
+    train(out, "second")
+    code, out, err = run("plan", fleet, *asked, "--epsilon", 8)
+    said = " ".join(out.split())
+    assert "note: 2 private runs on this data spent ε = " in said
+    assert "of ε = 8, which is that of all runs together, " in said
+    proposed = json.loads(run("plan", fleet, *asked, "--epsilon", 8, "--json").out)
+    train(out, "third")
+    made = read(tmp_path / "third").segments[-1].plan.noise_multiplier  # for a noisy number of examples
+    assert made == pytest.approx(proposed["noise_multiplier"], rel=0.1)
 
 
 def test_a_window_as_the_unit_is_warned_of(run: Run) -> None:

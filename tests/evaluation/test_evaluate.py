@@ -113,7 +113,9 @@ def test_mistakes(model: Model, split: Split) -> None:
 
 
 def test_intervals_hold_the_numbers_and_can_be_left_out(model: Model, split: Split) -> None:
-    result = evaluate(model, split, samples=4, windows=12, sampler=FAST, resamples=50)
+    longer = split_by_time(simulate(meters=1, hours=3200, seed=3))
+    result = evaluate(model, longer, samples=4, windows=8, sampler=FAST, resamples=50)
+    assert result.resamples == 50
     for row in result.rows:
         for scores in (row.z, row.original):
             for name, value in scores.values.items():
@@ -123,17 +125,30 @@ def test_intervals_hold_the_numbers_and_can_be_left_out(model: Model, split: Spl
                     assert ends[0] <= value <= ends[1]
     low, high = result.of("forecast", "model").z.intervals["CRPS"] or (0, 0)
     assert low < high
-    bare = evaluate(model, split, samples=4, windows=12, sampler=FAST, resamples=0)
+    bare = evaluate(model, longer, samples=4, windows=8, sampler=FAST, resamples=0)
     assert set(bare.of("forecast", "model").z.intervals.values()) == {None}
     assert bare.of("forecast", "model").z.values == pytest.approx(dict(result.of("forecast", "model").z.values))
-    single = evaluate(model, split, samples=4, windows=1, sampler=FAST)
-    assert set(single.of("forecast", "model").z.intervals.values()) == {None}
+
+
+@pytest.mark.parametrize("windows", [1, 2, 4, 100])
+def test_windows_that_count_as_fewer_than_five_call_nobody_better(model: Model, split: Split, windows: int) -> None:
+    """Also 23 windows of a test part that has room for three: they overlap."""
+    found = evaluate(model, split, samples=4, windows=windows, sampler=FAST, tasks=["imputation", "forecast"])
+    assert found.resamples == 0
+    for task in found.tasks:
+        assert set(found.of(task, "model").z.intervals.values()) == {None}
+        gains = [one for by_metric in found.gains(task).values() for one in by_metric.values() if one is not None]
+        assert gains
+        assert {one.outcome for one in gains} == {"unknown"}
+    outcomes = json.dumps(found.to_dict()["gains"])
+    assert '"unknown"' in outcomes
+    assert '"better"' not in outcomes
 
 
 def test_overlapping_windows_are_resampled_together(model: Model, split: Split) -> None:
     assert Trial(model, split, 100).overlap == 8  # a window of 48 every 6 rows
     assert Trial(model, split, 3).overlap == 1
-    assert evaluate(model, split, samples=4, windows=100, sampler=FAST, resamples=5).block == 5  # of 23 windows
+    assert evaluate(model, split, samples=4, windows=100, sampler=FAST, resamples=5).block == 8  # of 23 windows
 
 
 def test_many_meters_are_resampled_whole(model: Model) -> None:

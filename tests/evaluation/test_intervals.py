@@ -11,6 +11,7 @@ from tamedit.evaluation.intervals import (
     draws_of,
     group_weights,
     over_seeds,
+    usable_block,
 )
 
 
@@ -24,7 +25,6 @@ def test_weights_are_counts_of_a_seeded_draw() -> None:
         30 / 29 * (stats.t.ppf(0.975, 29) / stats.norm.ppf(0.975)) ** 2
     )  # than 30 draws of 30, for Student's interval
     assert weights.var() == pytest.approx((1 - 1 / 30) * wider, rel=0.05)
-    assert bootstrap_weights(1, 5).tolist() == [[1.0]] * 5
     assert bootstrap_weights(7, 0, block=3).shape == (0, 7)
 
 
@@ -34,7 +34,6 @@ def test_blocks_keep_neighbours_together() -> None:
     together = [np.corrcoef(weights[:, 3], weights[:, 3 + gap])[0, 1] for gap in (1, 4, 8)]
     assert together[0] > 0.6
     assert 0.3 > together[1] > together[2]
-    assert (bootstrap_weights(6, 50, block=99) != 1).any()  # never one block alone, which would show no spread
 
 
 def test_the_interval_of_a_mean_has_its_nominal_coverage() -> None:
@@ -49,7 +48,7 @@ def test_the_interval_of_a_mean_has_its_nominal_coverage() -> None:
     assert 0.89 < held / 300 < 0.98
 
 
-def test_few_meters_have_an_interval_as_wide_as_students() -> None:
+def test_ten_meters_have_an_interval_as_wide_as_students() -> None:
     rng = np.random.default_rng(1)
     held = 0
     for trial in range(400):
@@ -58,7 +57,37 @@ def test_few_meters_have_an_interval_as_wide_as_students() -> None:
         low, high = bootstrap_interval(float(own.mean()), drawn, -np.inf, np.inf) or (9, 9)
         held += low <= 0 <= high
     assert 0.91 < held / 400 < 0.98  # ten draws of ten: 0.89
-    assert [draws_of(count) for count in (1, 2, 10, 54, 10_000)] == [1, 1, 7, 51, 9997]
+    assert [draws_of(count) for count in (1, 4, 5, 10, 54, 10_000)] == [0, 0, 2, 7, 51, 9997]
+
+
+def test_few_windows_have_an_honest_interval_and_fewer_than_five_none() -> None:
+    rng = np.random.default_rng(2)
+    for count in range(1, 9):
+        held, said = 0, 0
+        for trial in range(1000):
+            values = rng.normal(size=count)
+            make = (group_weights, np.arange(count)) if trial % 2 else (bootstrap_weights, count)
+            drawn = make[0](make[1], 300, seed=trial)  # type: ignore[arg-type,operator]
+            ends = bootstrap_interval(float(values.mean()), drawn @ values / count, -np.inf, np.inf)
+            said += ends is not None
+            held += ends is not None and ends[0] <= 0 <= ends[1]
+        assert said == (1000 if count >= 5 else 0)
+        assert count < 5 or 0.90 < held / 1000 < 0.97
+    assert bootstrap_weights(20, 50, block=5).shape == (0, 20)
+
+
+def test_blocks_are_never_shorter_than_the_overlap() -> None:
+    assert [usable_block(windows, 8) for windows in (3, 40, 55, 80, 500)] == [8, 8, 11, 16, 16]
+    assert [usable_block(windows, 1) for windows in (1, 5, 10)] == [1, 1, 2]
+    rng = np.random.default_rng(0)
+    for windows in (41, 55):  # 5 blocks: of windows that each share rows with 7 others
+        held = 0
+        for trial in range(300):
+            values = np.convolve(rng.normal(size=windows + 7), np.ones(8) / 8, mode="valid")
+            drawn = bootstrap_weights(windows, 300, usable_block(windows, 8), seed=trial) @ values / windows
+            ends = bootstrap_interval(float(values.mean()), drawn, -np.inf, np.inf)
+            held += ends is not None and ends[0] <= 0 <= ends[1]
+        assert held / 300 > 0.85
 
 
 def test_overlapping_windows_need_blocks() -> None:

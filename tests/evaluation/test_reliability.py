@@ -64,4 +64,4 @@ def test_cells_without_truth_do_not_count_and_none_at_all_is_said() -> None:
     assert "nothing could be checked" in judged("forecast", empty)
     alone = reliability(drawn[:1], truth[:1], hidden[:1], bootstrap_weights(1, 10))
     assert set(alone.intervals) == {None}
-    assert "one window" in judged("forecast", alone)
+    assert "too few to say more" in judged("forecast", alone)

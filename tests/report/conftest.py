@@ -17,14 +17,22 @@ from tamedit.runs.recipe import make_config
 from tamedit.training.run import train
 
 
-def quick(run: Path) -> Findings:
+def quick(run: Path, source: str | None = None) -> Findings:
     """Findings from a handful of windows."""
-    return find(run, samples=20, windows=8, device="cpu")
+    return find(run, source=source, samples=20, windows=8, device="cpu")
 
 
 @pytest.fixture(scope="session")
-def plain(smoke_run: Path) -> Findings:
-    return quick(smoke_run)
+def longer(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A meter whose test part has room for windows that do not overlap: those of the smoke run's own do."""
+    path = tmp_path_factory.mktemp("longer") / "meter.csv"
+    simulate(meters=1, hours=3200, seed=7).frame().to_csv(path)
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def plain(smoke_run: Path, longer: str) -> Findings:
+    return quick(smoke_run, longer)
 
 
 @pytest.fixture(scope="session")

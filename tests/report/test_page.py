@@ -1,6 +1,7 @@
 """What the page says: every section, the numbers of the evaluation, nothing of a name as markup, nothing fetched."""
 
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tamedit.evaluation.labels import LABELS
 from tamedit.evaluation.metrics import PATHS
 from tamedit.evaluation.reliability import Curve
 from tamedit.evaluation.task_table import TASKS
+from tamedit.figures.plots import date_axis
 from tamedit.figures.report_figures import embedded, profile, season, stretch
 from tamedit.formatting import percent, significant
 from tamedit.privacy.entries import read as read_ledger
@@ -72,8 +74,8 @@ def test_every_table_names_its_units(page: Page) -> None:
         assert all(len(row) == len(table.heads) for row in table.rows)
 
 
-def test_scores_are_those_of_the_evaluation(plain: Findings, plain_page: str, smoke_run: Path) -> None:
-    _, split = load_split(load_run(smoke_run)[0].source)
+def test_scores_are_those_of_the_evaluation(plain: Findings, plain_page: str, smoke_run: Path, longer: str) -> None:
+    _, split = load_split(longer, **load_run(smoke_run)[1].reading)
     fresh = evaluate(Model.load(smoke_run, "cpu"), split, samples=20, windows=8)
     assert fresh == plain.evaluation  # looking on changes nothing
     tables = {table.caption: table for table in Page(plain_page).tables}
@@ -130,7 +132,7 @@ def test_the_glance_is_the_gain_over_the_free_distribution(plain: Findings, plai
         assert values == [gain.difference for gain in gains if gain is not None]
         for gain, cell in zip(gains, row[2:], strict=True):
             if gain is None:
-                assert cell == "–"
+                assert cell == "–"  # with its reason, as an abbreviation
             elif gain.outcome == "undecided":
                 assert cell.startswith("no sure difference")
             else:
@@ -262,9 +264,14 @@ def _with_crps(row: Row, crps: float | None) -> Row:
     return replace(row, z=replace(row.z, values={**row.z.values, "CRPS": crps}))
 
 
-def test_one_window_and_four_samples_are_enough(smoke_run: Path) -> None:
-    page = Page(html(find(smoke_run, samples=4, windows=1, device="cpu")))
-    assert "One window is too few" in page.sections["scores"]
+@pytest.mark.parametrize("windows", [1, 4])
+def test_few_windows_and_four_samples_are_enough(smoke_run: Path, windows: int) -> None:
+    """They make a page, and it does not say who is better."""
+    page = Page(html(find(smoke_run, samples=4, windows=windows, device="cpu")))
+    assert "too few windows to say which is better" in page.sections["scores"]
+    assert "too few windows for an interval" in page.sections["scores"]
+    assert not [claim for claim in ("surely", "% better", "% worse") if claim in page.words]
+    assert "too few windows to sayagainst the best free guess" in page.words  # the tile and its second line
     assert page.tables[-1].heads[2:] == ["50 % intervals (% of cells)"]
 
 
@@ -299,3 +306,16 @@ def test_a_reliability_curve_agrees_with_the_scores(plain: Findings) -> None:
         assert isinstance(curve, Curve)
         assert curve.at(0.5) == (pytest.approx(own.coverage50), pytest.approx(own.intervals["coverage50"]))
         assert curve.at(0.9) == (pytest.approx(own.coverage90), pytest.approx(own.intervals["coverage90"]))
+
+
+def test_dates_of_any_span_find_their_ticks() -> None:
+    """Without matplotlib's warning, which a report would print."""
+    from matplotlib.figure import Figure
+
+    axis, first = Figure().add_subplot(), pd.Timestamp("2024-01-01")
+    date_axis(axis)
+    for minutes in np.geomspace(10, 5e6, 400):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message="AutoDateLocator was unable")
+            last = first + pd.Timedelta(int(minutes), "min")
+            axis.xaxis.get_major_locator().get_locator(first.to_pydatetime(), last.to_pydatetime())

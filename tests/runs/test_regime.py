@@ -58,3 +58,8 @@ def test_bounds_are_advised_where_noise_carries_the_modulation_away() -> None:
     assert "use bounds" in far.advice()
     assert "use bounds" not in near.advice()
     assert "walk 1.6" in far.numbers()
+
+
+def test_an_average_over_more_than_the_run_is_one_over_all_of_it() -> None:
+    short = Regime(noise_over_signal=1.0, walk=1.0, warmup_share=0.05, averaging_share=16.67)
+    assert short.numbers().endswith("warm-up 5% and averaging all of the steps")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from live_server import Live
 
+import tamedit
+
 ROOT = Path(__file__).parents[2]
 PAGE = files("tamedit") / "serve" / "page"
 
@@ -33,6 +35,7 @@ def test_a_stored_number_is_that_of_its_runs(live: Live) -> None:
 
 def test_the_reference_names_every_address_and_field(live: Live) -> None:
     schema = live.ask("GET", "/api/openapi.json")[1]
+    assert schema["info"]["version"] == tamedit.__version__
     words = live.ask("GET", "/api/docs")[1]
     assert {"/api/impute", "/api/forecast", "/api/generate", "/api/account", "/api/plan", "/api/card"} <= set(
         schema["paths"]

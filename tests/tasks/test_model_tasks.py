@@ -12,6 +12,7 @@ import tamedit as tame
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
 from tamedit.model.dit import DiffusionTransformer
+from tamedit.tasks.common_start import different_ends
 from tamedit.tasks.frames import QUANTILES
 from tamedit.tasks.model import Model
 
@@ -358,3 +359,37 @@ def test_monthly_and_daily_rhythms() -> None:
         model = tame.fit(frame, scale="smoke", steps=2, window=12)
         ahead = model.forecast(frame.iloc[:5], 4, samples=2, sampler=FAST)  # shorter than a window too
         assert (ahead.index == times[5:9]).all()
+
+
+def test_a_beginning_beyond_the_data_names_the_latest_usable_one(smoke_run: Path) -> None:
+    model = Model.load(smoke_run, "cpu")
+    data = pd.read_csv(smoke_run.parent / "meter.csv")
+    stamps = pd.DatetimeIndex(pd.to_datetime(data.iloc[:, 0]))
+    length = model.spec.network.length
+    latest = stamps[-1] + length * pd.Timedelta("1h")
+    for since in ("2031-01-01", str(latest + pd.Timedelta("1h"))):
+        with pytest.raises(UserError) as caught:
+            model.forecast(data, 3, since=since, samples=4)
+        said = str(caught.value)
+        assert f"name {latest} or an earlier date." in said
+        assert f"since={since!r}" in said
+    assert len(model.forecast(data, 3, since=str(latest), samples=4)) == 3
+    with pytest.raises(UserError, match="steps after the last row"):
+        model.forecast(data, 3, since="9000-01-01" if stamps[-1].year < 8000 else "9999-01-01", samples=4)
+
+
+def test_the_example_of_a_common_beginning_lies_in_the_data(smoke_run: Path) -> None:
+    series = Model.load(smoke_run, "cpu").read(smoke_run.parent / "meter.csv")
+    early = series.between(np.zeros(1, dtype=int), series.lengths - 30)
+    two = pd.concat([one.frame().reset_index().assign(home=name) for name, one in (("a", series), ("b", early))])
+    (said,) = different_ends(Model.load(smoke_run, "cpu").read(two, id="home"))
+    named = pd.Timestamp(said.partition("since='")[2].partition("'")[0])
+    assert series.times[0] < named <= early.times[-1]
+
+
+def test_data_of_the_native_step_are_told_how_to_resample(smoke_run: Path) -> None:
+    model = Model.load(smoke_run, "cpu")
+    quarter = pd.DataFrame({"time": pd.date_range("2024-01-01", periods=800, freq="15min"), "kwh": 0.5})
+    with pytest.raises(UserError) as caught:
+        model.impute(quarter)
+    assert "say resample='1h' with aggregate='sum' for energy or aggregate='mean' for power" in str(caught.value)

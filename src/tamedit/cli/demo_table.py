@@ -8,7 +8,7 @@ from tamedit.evaluation.task_table import TASKS
 from tamedit.formatting import print_table
 
 ASKED = {"CRPS": "every hour", "path_total_CRPS": "the total of the stretch"}
-SURE = {"better": "better", "worse": "worse", "undecided": "not sure", "unknown": "not known"}
+SURE = {"better": "better", "worse": "worse", "undecided": "not sure", "unknown": "too few"}
 
 
 def gains_table(scores: Evaluation, budget: str) -> None:
@@ -30,6 +30,6 @@ def gains_table(scores: Evaluation, budget: str) -> None:
         "A free guess needs no training and no data but the week itself. Against the best of them, the private model is"
     )
     typer.echo(
-        f"surely better at {count['better']} of {len(rows)} questions and surely worse at {count['worse']}; at the others the "
-        "95 % interval includes 0."
+        f"surely better at {count['better']} of {len(rows)} questions and surely worse at {count['worse']}; at the others "
+        + ("the 95 % interval includes 0." if scores.resamples else "there are too few test weeks to say.")
     )

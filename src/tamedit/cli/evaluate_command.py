@@ -75,7 +75,7 @@ def verdicts(evaluation: Any, task: str) -> list[str]:
             "better": f"the model beats {than}{share}, gain {found}",
             "worse": f"the model is worse than {than}{share}, gain {found}",
             "undecided": f"no sure difference from {than}, gain {found}",
-            "unknown": f"gain over {than} {found}, not known how sure",
+            "unknown": f"too few windows to say whether the model beats {than}, gain {found}",
         }
         said.append(f"{short}: {words[found.outcome]}.")
     hardest = evaluation.smallest_gain(task, "CRPS")
@@ -85,10 +85,15 @@ def verdicts(evaluation: Any, task: str) -> list[str]:
 
 
 def _meaning(evaluation: Any) -> str:
+    from tamedit.evaluation.intervals import FEWEST
+
     drawn = "meters" if evaluation.by_meter else "windows: for these meters, not for others"
+    sure = f"with its 95 % interval (paired bootstrap of the {drawn})"
+    if not evaluation.resamples:
+        sure = f"without an interval, which takes resamples of {FEWEST} or more windows that do not overlap"
     return (
         "Small numbers are better. total, peak: CRPS of the mean and of the maximum of the hidden stretch.\n"
-        f"gain: the free guess's number minus the model's, with its 95 % interval (paired bootstrap of the {drawn})."
+        f"gain: the free guess's number minus the model's, {sure}."
     )
 
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 import typer
 
 from tamedit.cli.flags import flag, in_flags
-from tamedit.errors import UserError
 
 
 class Stopped(Exception):
@@ -39,7 +38,8 @@ FilesAre = Annotated[
     typer.Option("--files", help="Several files: each a meter, or parts of one table (found if not given)."),
 ]
 Missing = Annotated[
-    str | None, typer.Option("--missing", help="Values that stand for a missing reading, comma separated: -999.")
+    str | None,
+    typer.Option("--missing", help="Numbers and words that stand for a missing reading, comma separated: -999,error."),
 ]
 Round = Annotated[str | None, typer.Option("--round", help="Stamps with jitter: round them to this, such as 1min.")]
 Resample = Annotated[str | None, typer.Option("--resample", help="Another step between rows, such as 1h.")]
@@ -133,7 +133,7 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
         given = {name: arguments.pop(name) for name in table}
         listed: dict[str, Any] = {name: _listed(value) if name in LISTS else value for name, value in given.items()}
         if listed["missing"] is not None:
-            listed["missing"] = _numbers(listed["missing"])
+            listed["missing"] = _codes(listed["missing"])
         command(reading={name: value for name, value in listed.items() if value is not None}, **arguments)
 
     parameters: list[inspect.Parameter] = []
@@ -167,13 +167,16 @@ def _listed(names: str | None) -> list[str] | None:
     return [name.strip() for name in names.split(",") if name.strip()] if names else None
 
 
-def _numbers(texts: list[str]) -> list[float]:
+def _codes(texts: list[str]) -> list[float | str]:
+    """Numbers and words."""
+    return [_number(text) for text in texts]
+
+
+def _number(text: str) -> float | str:
     try:
-        return [float(text) for text in texts]
+        return float(text)
     except ValueError:
-        raise UserError(
-            f"--missing {','.join(texts)} is not a list of numbers; write it as -999 or -999,9999."
-        ) from None
+        return text
 
 
 def say(sentence: str) -> None:

@@ -11,7 +11,7 @@ from tamedit.cli import options
 from tamedit.cli.flags import flag
 from tamedit.cli.request_options import asks_for
 from tamedit.errors import UserError
-from tamedit.formatting import print_table
+from tamedit.formatting import counted, print_table
 from tamedit.runs.request import HOMES, MINUTES, SIMULATED, TrainRequest
 
 GENERATORS = {
@@ -64,8 +64,9 @@ def plan(
             f"--init {init} contains no trained model; name a folder made by `tamedit train`, `homes` or `simulated`."
         )
     data = None if source is None else options.one_source(source, private=True)
+    out = _free("runs/private")
     if data is not None:
-        found = plan_request(data, request, cores=cores)
+        found = plan_request(data, request.model_copy(update={"out": Path(out)}), cores=cores)
     else:
         assert units is not None
         found = propose(
@@ -82,12 +83,12 @@ def plan(
         typer.echo(found.model_dump_json())
         return
     time = request.minutes * cores / CORES
-    asked: dict[str, Any] = {"epsilon": f"{privacy.epsilon:g}", "delta": f"{privacy.delta:g}", "unit": privacy.unit}
+    asked: dict[str, Any] = {"epsilon": f"{found.epsilon:g}", "delta": f"{privacy.delta:g}", "unit": privacy.unit}
     asked |= {"init": init, "window": request.window, "minutes": None if time == MINUTES else f"{time:g}"}
     asked |= {name: getattr(request, name) for name in DATES}
     flags = {flag(name): str(value) for name, value in asked.items() if value} | options.as_options(request.reading)
     flags |= {} if found.bounds is None else {"--bounds": found.bounds}
-    flags["--out"] = _free("runs/private")
+    flags["--out"] = out
     command = " ".join(f"{name} {shlex.quote(value)}" for name, value in flags.items())
     if data is None:  # without data there is nothing to train on: simulated homes show how it goes
         show(
@@ -100,7 +101,7 @@ def plan(
     words = [str(init), data, *(word for pair in options.as_options(request.reading).items() for word in pair)]
     untuned = f"tamedit impute {shlex.join([*words, '--out', 'filled.csv'])}"
     instead = untuned if init not in (None, SIMULATED) else None
-    show(found, privacy.unit, f"tamedit train {shlex.quote(data)} {command}", instead)
+    show(found, privacy.unit, f"tamedit train {shlex.quote(data)} {command}", instead, asked=privacy.epsilon)
 
 
 def _free(folder: str) -> str:
@@ -109,7 +110,13 @@ def _free(folder: str) -> str:
     return next(name for name in names if not Path(name).exists())
 
 
-def show(found: "Proposal", unit: str, command: str, instead: str | None = None) -> None:
+def _time(minutes: float) -> str:
+    if minutes < 1:
+        return "less than a minute"
+    return f"about {counted(round(minutes), 'minute')}"
+
+
+def show(found: "Proposal", unit: str, command: str, instead: str | None = None, asked: float | None = None) -> None:
     """The proposal with its reasons, and the command that follows it; `instead`, how to use the initial model untuned."""
     labels = {
         "size": "model size",
@@ -130,12 +137,14 @@ def show(found: "Proposal", unit: str, command: str, instead: str | None = None)
     rows = [(label, numbers[name], reasons[name]) for name, label in labels.items()]
     title = f"(ε = {found.epsilon:g}, δ = {found.delta:g}) per {unit}, at most {found.examples:,} examples"
     print_table(title, ("what", "proposal", "why"), rows, words=(0, 2))
+    if found.budget is not None:
+        typer.echo(f"{'note' if found.epsilon == asked else 'warning'}: {found.budget}")
     if "unit" in found.reasons:
         typer.echo(f"warning: {found.reasons['unit']}; day, week or series protect more.")
     if found.warning is not None:
         typer.echo(f"warning: {found.warning}")
     typer.echo(f"to generate homes: {GENERATORS[found.generator]}; {found.generating}.")
-    typer.echo(f"about {found.minutes:.0f} minutes; every number may be overridden.")
+    typer.echo(f"{_time(found.minutes)}; every number may be overridden.")
     typer.echo("A plan from a file counts its meters exactly: it is for you, and not covered by any guarantee.")
     if found.needless and instead is not None:
         typer.echo(f"The initial model as it is will do as well and costs no privacy: {instead}")

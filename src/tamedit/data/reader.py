@@ -35,7 +35,7 @@ def read(
     missing_covariates: MissingCovariates = "refuse",
     columns: ColumnsAre | None = None,
     files: FilesAre | None = None,
-    missing: float | Sequence[float] = (),
+    missing: float | str | Sequence[float | str] = (),
     round: str | None = None,
     resample: str | None = None,
     aggregate: Aggregate | None = None,
@@ -60,7 +60,7 @@ def read(
         missing_covariates   "refuse" a covariate with gaps, "hold" its last known value, or take it as "zero" (private runs do)
         columns      "meters" if every column of readings is a meter, "channels" if they are channels of one (asked if unclear)
         files        "meters" if every file is a meter, "parts" if the files are parts of one table (asked if unclear)
-        missing      values that stand for a missing reading, such as -999
+        missing      numbers and words that stand for a missing reading, such as -999 or "error"
         round        stamps with jitter are rounded to this, such as "1min"
         resample     another step, such as "1h"; `aggregate` says how: "sum" for energy, "mean" for power
         static       attributes of a meter as a whole, with their categories: {"tariff": ("flat", "night")}, "tariff=flat|night",
@@ -74,7 +74,8 @@ def read(
         raise UserError(f"missing_covariates={missing_covariates!r} is not known; choose 'refuse', 'hold' or 'zero'.")
     if (resample is None) != (aggregate is None):
         raise UserError(
-            "`resample` and `aggregate` belong together: say resample='1h' with aggregate='sum' (energy) or 'mean' (power)."
+            "`resample` and `aggregate` belong together: say resample='1h' with aggregate='sum' for energy or aggregate='mean' "
+            "for power."
         )
     for name, given, known in (
         ("columns", columns, get_args(ColumnsAre)),
@@ -120,7 +121,7 @@ def read(
             missing_covariates=missing_covariates,
             columns=columns,
             files=files,
-            missing=tuple(missing) if isinstance(missing, Sequence) else (missing,),
+            missing=tuple(missing) if isinstance(missing, Sequence) and not isinstance(missing, str) else (missing,),
             round=round,
             resample=resample,
             aggregate=aggregate,
@@ -191,7 +192,7 @@ def read_csv(
     missing_covariates: MissingCovariates = "refuse",
     columns: ColumnsAre | None = None,
     files: FilesAre | None = None,
-    missing: float | Sequence[float] = (),
+    missing: float | str | Sequence[float | str] = (),
     round: str | None = None,
     resample: str | None = None,
     aggregate: Aggregate | None = None,

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tamedit.data.loading import Data
 from tamedit.data.series import Series
 from tamedit.data.split import Split
 from tamedit.errors import UserError
@@ -33,7 +34,7 @@ from tamedit.evaluation.task_table import NAMES
 from tamedit.statics import Given
 from tamedit.tasks.fleet import GROUP, Fleet
 from tamedit.tasks.fleet_table import asked, homes_table
-from tamedit.tasks.model import Data, Model
+from tamedit.tasks.model import Model
 
 METERS = 10  # of a part
 READING = ("time", "id", "value", "targets", "covariates", "frequency", "timezone", "missing_covariates", "static")

@@ -50,7 +50,7 @@ class Evaluation:
     windows: int
     samples: int
     horizon: int
-    resamples: int = RESAMPLES
+    resamples: int = RESAMPLES  # 0: too few windows for an interval
     block: int = 1  # neighbouring windows that are resampled together
     by_meter: bool = False  # or all windows of a meter
     words: Mapping[str, str] = field(default_factory=dict)  # by task: what is hidden
@@ -93,7 +93,7 @@ class Evaluation:
             "bar": BAR,
             "gains": {
                 task: {
-                    method: {name: one and asdict(one) for name, one in found.items()}
+                    method: {name: one and asdict(one) | {"outcome": one.outcome} for name, one in found.items()}
                     for method, found in self.gains(task).items()
                 }
                 for task in tasks
@@ -161,7 +161,7 @@ def evaluate(
             if watch is not None:
                 watch(task.name, trial, question, method, drawn)
     words = {task.name: task.words(layout) for task in kept}
-    drawn_together = (resamples, trial.block, trial.by_meter)
+    drawn_together = (0 if weights is None else len(weights), trial.block, trial.by_meter)
     return Evaluation(tuple(rows), len(trial.windows), samples, ahead, *drawn_together, words, left_out)
 
 

@@ -63,11 +63,11 @@ class Trial:
 
     @property
     def block(self) -> int:
-        """Neighbouring windows that are resampled together: blocks as short as the overlap miss half of what windows share."""
-        return 1 if self.by_meter else usable_block(len(self.windows), 2 * self.overlap)
+        """Neighbouring windows that are resampled together."""
+        return 1 if self.by_meter else usable_block(len(self.windows), self.overlap)
 
     def weights(self, resamples: int, seed: int = 0) -> Float[np.ndarray, "R B"]:
-        """The weight of each window in each resample of the bootstrap."""
+        """The weight of each window in each resample of the bootstrap; no resample if there are too few windows."""
         if self.by_meter:
             return group_weights(self.windows.meter_of(), resamples, seed)
         return bootstrap_weights(len(self.windows), resamples, self.block, seed)

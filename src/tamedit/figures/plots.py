@@ -141,6 +141,7 @@ def date_axis(axis: Any) -> None:
     """Dates that do not run into each other."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-    locator = AutoDateLocator(minticks=4, maxticks=8)
+    # With fewer ticks it finds no step for spans just below 4 minutes, hours, days or years, and warns.
+    locator = AutoDateLocator(minticks=4, maxticks=9)
     axis.xaxis.set_major_locator(locator)
     axis.xaxis.set_major_formatter(ConciseDateFormatter(locator))

@@ -43,7 +43,9 @@ class Verdict:
         """12 % better, or what else is the case; a difference whose interval contains 0 is none to speak of."""
         if self.free == 0:
             return "no better" if self.own else "equal"
-        if self.gain.outcome in ("undecided", "unknown"):
+        if self.gain.outcome == "unknown":
+            return "too few windows to say"
+        if self.gain.outcome == "undecided":
             return "not surely different"
         change = self.own / self.free - 1
         if abs(change) < 0.005:
@@ -53,7 +55,8 @@ class Verdict:
     @property
     def than(self) -> str:
         """The word after the headline."""
-        return {"equal": "to", "the same": "as", "not surely different": "from"}.get(self.headline, "than")
+        words = {"equal": "to", "the same": "as", "not surely different": "from", "too few windows to say": "against"}
+        return words.get(self.headline, "than")
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,11 @@ class Against:
 
     @property
     def words(self) -> str:
-        """12.3 % better; "no sure difference" where the interval contains 0."""
+        """12.3 % better; "no sure difference" where the interval contains 0, "too few to say" where there is none."""
         if self.gain.outcome == "undecided":
             return "no sure difference"
+        if self.gain.outcome == "unknown":
+            return "too few to say"
         side = "better" if self.gain.difference > 0 else "worse"
         return side if self.share is None else f"{percent(abs(self.share))} % {side}"
 
@@ -181,7 +186,7 @@ def judged(name: str, curve: Curve) -> str:
         return f"{name.capitalize()}: nothing could be checked."
     said = f"{name.capitalize()}: the {whole_percent(level)} intervals hold {percent(share)} % of the truth"
     if ends is None:
-        return f"{said}; one window is too few to say more."
+        return f"{said}; these windows are too few to say more."
     said += f" (95 % interval {percent(ends[0])} to {percent(ends[1])} %): "
     if ends[1] < level:
         return said + "too narrow, so do not rely on them."

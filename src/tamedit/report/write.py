@@ -9,6 +9,7 @@ from typing import Any
 
 import tamedit
 from tamedit import formatting
+from tamedit.evaluation.intervals import FEWEST
 from tamedit.evaluation.task_table import TASKS
 from tamedit.figures.report_figures import season, shown_lines, stretch_rows
 from tamedit.files import write_text
@@ -38,6 +39,7 @@ CONSTANTS = {
     "unit_words": UNIT_WORDS,
     "measured_without_noise": STATEMENT,
     "labels": {name: task.label for name, task in TASKS.items()},
+    "fewest": FEWEST,
 }
 
 

@@ -73,6 +73,8 @@ class Proposal(Frozen):
     generator: Generator  # what to make synthetic homes with
     generating: str  # why
     warning: str | None = None  # of a δ that is large for so many examples
+    spent: float = 0.0  # ε of the private runs that the data set's ledger lists
+    budget: str | None = None  # what they leave, in a sentence
 
     @property
     def needless(self) -> bool:

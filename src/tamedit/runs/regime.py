@@ -44,9 +44,10 @@ class Regime(Frozen):
 
     def numbers(self) -> str:
         """The numbers in words."""
+        averaging = f"{self.averaging_share:.0%}" if self.averaging_share < 1 else "all"
         return (
             f"noise over signal {self.noise_over_signal:.2g}, walk {self.walk:.2g}, warm-up {self.warmup_share:.0%} and "
-            f"averaging {self.averaging_share:.0%} of the steps"
+            f"averaging {averaging} of the steps"
         )
 
     def advice(self) -> str:

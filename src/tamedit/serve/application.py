@@ -9,6 +9,7 @@ from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+import tamedit
 from tamedit.serve import answers, budgets
 from tamedit.serve.doors import Doors
 from tamedit.serve.messages import (
@@ -54,6 +55,7 @@ def make_application(served: Served, settings: Settings) -> Doors:
 
     app = FastAPI(
         title="TameDiT playground",
+        version=tamedit.__version__,
         description="Every error is {error: one sentence, code: a word}. Nothing that is sent is kept.",
         openapi_url="/api/openapi.json",
         docs_url=None,

@@ -6,6 +6,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from tamedit.errors import UserError
+from tamedit.serve.page_words import for_page
 
 CLIENT_GONE = 499
 BY_STATUS = {
@@ -39,7 +40,7 @@ def add_refusals(app: FastAPI) -> None:
 
     @app.exception_handler(UserError)
     async def mistaken(request: Request, error: UserError) -> Response:
-        return refusal(422, "not-possible", str(error))
+        return refusal(422, "not-possible", for_page(str(error)))
 
     @app.exception_handler(RequestValidationError)
     async def malformed(request: Request, error: RequestValidationError) -> Response:

@@ -8,6 +8,7 @@ from tamedit.data.series import Series
 from tamedit.errors import UserError
 from tamedit.runs.artifact import ModelSpec
 from tamedit.serve.messages import ROWS, Points, TableAnswer
+from tamedit.serve.page_words import for_page
 from tamedit.statics import columns_of, words_of
 from tamedit.tasks.model import Model
 
@@ -24,7 +25,7 @@ def table_answer(model: Model, content: bytes, name: str, meter: str | None, col
     known = _named(table, model.spec, column)
     series = model.read(table, **known)
     columns = _columns(table, series)
-    notes = [*series.notes, *series.findings]
+    notes = [for_page(note) for note in (*series.notes, *series.findings)]
     if series.targets != model.spec.targets:
         notes.append(f"The column {', '.join(series.targets)} was read as {', '.join(model.spec.targets)}.")
     place = 0 if meter is None else _place(series, meter)

@@ -11,6 +11,8 @@ import pandas as pd
 from tamedit.data.series import Series
 from tamedit.errors import UserError
 
+MOST_AHEAD = 1_000_000  # rows without readings that are made up to a date
+
 
 def different_ends(series: Series) -> tuple[str, ...]:
     """What there is to say if the meters end at different times."""
@@ -19,7 +21,7 @@ def different_ends(series: Series) -> tuple[str, ...]:
         return ()
     return (
         f"The meters end at different times, from {ends.min()} to {ends.max()}, and each forecast begins after its meter's last "
-        "row; name a common beginning with since='2024-01-31'.",
+        f"row; name a common beginning with since='{ends.min():%Y-%m-%d}'.",
     )
 
 
@@ -34,6 +36,12 @@ def ending_before(series: Series, since: str | pd.Timestamp) -> Series:
         name = f" of meter {series.meters[late]!r}" if series.meters[late] else ""
         raise UserError(
             f"The readings{name} begin at {series.times[starts[late]]}, not before {first}; name a later date."
+        )
+    ahead = int((rows - series.lengths).max())
+    if ahead > MOST_AHEAD:
+        raise UserError(
+            f"since={str(since)!r} is {ahead:,} steps after the last row, {series.times.max()}; name a date before the end of "
+            "the data, or shortly after it."
         )
     lacking = np.maximum(rows - series.lengths, 0)
     cut = series.between(np.zeros_like(rows), rows)
@@ -52,6 +60,20 @@ def ending_before(series: Series, since: str | pd.Timestamp) -> Series:
     known_of = np.repeat(cut.marks().astype(np.float32), rows, axis=0)
     times = step.stamps(np.repeat(begins, rows) + inside * step.size, series.times)
     return replace(cut, values=values, covariates=known_of, times=times, offsets=offsets)
+
+
+def too_late(series: Series, since: str | pd.Timestamp, meter: int, channel: int, window: int) -> str:
+    """The sentence for a date after which too little is known of a meter of the cut `series`: it names the latest usable one."""
+    known = np.isfinite(series.values[series.offsets[meter] : series.offsets[meter + 1], channel])
+    name = f" of meter {series.meters[meter]!r}" if series.meters[meter] else ""
+    if not known.any():
+        return f"Before since={str(since)!r} the data{name} hold no value of {series.targets[channel]!r}; name a later date."
+    step, last = series.grid_step, int(series.offsets[meter] + np.flatnonzero(known)[-1])
+    latest = step.stamps(step.ordinals(series.times[last : last + 1]) + step.size * window, series.times)[0]
+    return (
+        f"since={str(since)!r} lies too far beyond the data: the last value of {series.targets[channel]!r}{name} is at "
+        f"{series.times[last]}, and the model sees {window} rows; name {latest} or an earlier date."
+    )
 
 
 def _stamp(series: Series, since: str | pd.Timestamp) -> pd.Timestamp:

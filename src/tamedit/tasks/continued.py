@@ -85,7 +85,8 @@ def _home(
     known = calendar(times[len(shown) - stride :]) if fleet.calendar else np.zeros((len(path), 0), np.float32)
     constant = np.arcsinh(marks)[None]
     lived = redrawn(path[None], known, numbers, draw, fleet.length, fleet.period, fixed=stride, constant=constant)
-    return in_order_of(path[None, asked], lived[:, asked])[0].astype(np.float32)
+    drawn: Float[np.ndarray, "T K"] = in_order_of(path[None, asked], lived[:, asked])[0].astype(np.float32)
+    return drawn
 
 
 def _begun(
@@ -116,4 +117,5 @@ def _begun(
         rows = np.flatnonzero(np.isfinite(shown[:, channel]))
         mean = np.clip(shown[rows, channel] - low[channel], 0.0, most).mean(keepdims=True)
         path[:, channel] = with_mean(path[None, :, channel], mean, most, rows)[0]
-    return low + path
+    begun: Float[np.ndarray, "T K"] = low + path
+    return begun

@@ -33,7 +33,7 @@ from tamedit.runs.release import release
 from tamedit.runs.request import HOMES
 from tamedit.statics import Given
 from tamedit.tasks import familiar, frames
-from tamedit.tasks.common_start import ending_before
+from tamedit.tasks.common_start import ending_before, too_late
 from tamedit.tasks.continued import continued
 from tamedit.tasks.fleet import GROUP, Fleet, make_homes
 from tamedit.tasks.fleet_table import asked, continued_table, homes_table
@@ -124,6 +124,16 @@ class Model:
         """The privacy statement: what was spent, for which unit, by which accountant."""
         return str(self.spec.privacy["statement"])
 
+    def _to_step(self, seconds: float) -> str:
+        """What to do with data of another step."""
+        step = step_of(self.spec.frequency_seconds)
+        if seconds > self.spec.frequency_seconds or step.kind == "months":
+            return "resample it, or name the step with `frequency` if rows are only absent"
+        size, unit = (
+            (step.size // 60_000_000, "min") if step.size % 3_600_000_000 else (step.size // 3_600_000_000, "h")
+        )
+        return f"say resample='{size}{unit}' with aggregate='sum' for energy or aggregate='mean' for power"
+
     @property
     def _spoken_step(self) -> str:
         return spoken(step_of(self.spec.frequency_seconds))
@@ -189,6 +199,8 @@ class Model:
         if silent.any():
             meter, channel = (int(i) for i in np.argwhere(silent)[0])
             name, which = recent.meters[meter], recent.targets[channel]
+            if since is not None:
+                raise UserError(too_late(series, since, meter, channel, self.spec.network.length))
             raise UserError(
                 f"The last {self.spec.network.length} rows{f' of meter {name!r}' if name else ''} hold no value of {which!r}, so "
                 "there is nothing to forecast from; end the series with its last reading, or leave the meter out."
@@ -305,8 +317,7 @@ class Model:
         if abs(seconds - self.spec.frequency_seconds) > 1e-6 * seconds:
             raise UserError(
                 f"The data has a row every {series.spoken_step} and the model was trained on one every "
-                f"{self._spoken_step}; resample it, or name the step with `frequency` if "
-                "rows are only absent."
+                f"{self._spoken_step}; {self._to_step(seconds)}."
             )
         if 0 < len(set(series.targets) & set(wanted)) < len(wanted):
             raise UserError(

@@ -101,7 +101,8 @@ def _gaps(
 def _inside(cells: Bool[np.ndarray, "T K"], starts: Int64[np.ndarray, " W"], length: int) -> Int64[np.ndarray, "W K"]:
     """How many of the cells lie in each window."""
     total = np.concatenate([np.zeros((1, cells.shape[1]), dtype=np.int64), np.cumsum(cells, axis=0)])
-    return total[starts + length] - total[starts]
+    found: Int64[np.ndarray, "W K"] = total[starts + length] - total[starts]
+    return found
 
 
 def _assign(

@@ -1,5 +1,6 @@
 """A request becomes a run. `tamedit.fit` and `tamedit train` call `run_request`; a plan and the demo use its parts."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,9 +12,13 @@ from tamedit.data.reading.several import place_of
 from tamedit.data.series import Series
 from tamedit.data.sources import SOURCES
 from tamedit.data.split import Split
+from tamedit.errors import UserError
+from tamedit.formatting import counted as in_number
+from tamedit.formatting import epsilon as shown
 from tamedit.model.zoo import tightened
 from tamedit.privacy.counting import Count
 from tamedit.privacy.ledger import OF_DATA
+from tamedit.privacy.settings import Privacy
 from tamedit.privacy.statement import large_delta
 from tamedit.runs.artifact import SPECIFICATION
 from tamedit.runs.config import RunConfig, Speed
@@ -29,6 +34,7 @@ from tamedit.training.distributed import join_world
 from tamedit.training.evolved import as_votes, evolve_run
 from tamedit.training.homes import homes_start
 from tamedit.training.loop import Progress
+from tamedit.training.private.budget import Spent, spent_on
 from tamedit.training.private.counted import counted
 from tamedit.training.private.evolution import check_homes
 from tamedit.training.public import PLACE, simulated_start
@@ -181,8 +187,46 @@ def plan_request(data: Data, request: TrainRequest, *, cores: int = CORES) -> Pr
     layout = private_layout(split.train, config.window, config.stride, request.privacy)
     if request.privacy.examples is not None:
         layout = replace(layout, count=Count(origin="stated", examples=request.privacy.examples, meters=0))
-    begins = request.init is not None
-    return propose_for(layout, request.privacy, minutes=request.minutes, cores=cores, begins=begins)
+    privacy, begins = request.privacy, request.init is not None
+    spent = spent_on(privacy, layout, ledger_of(data, request))
+    if spent is None or privacy.epsilon is None:
+        return propose_for(layout, privacy, minutes=request.minutes, cores=cores, begins=begins)
+    return _after(spent, layout, privacy, request.minutes, cores, begins)
+
+
+def _after(spent: Spent, layout: PrivateLayout, privacy: Privacy, minutes: float, cores: int, begins: bool) -> Proposal:
+    """The proposal for one more run on data whose ledger lists others: ε is that of all of them, and the noise pays for all."""
+    asked = privacy.epsilon
+    assert asked is not None
+    used = f"{in_number(spent.runs, 'private run')} on this data spent ε = {shown(spent.epsilon)} per {privacy.unit}"
+    used += f" at δ = {privacy.delta:g} ({spent.place} lists them)"
+    if not math.isfinite(spent.epsilon):
+        raise UserError(f"{used}, and no larger ε covers one more; keep another data set for private runs.")
+    allowed = asked if spent.pays(asked) else spent.enough(asked)
+    if allowed == asked:
+        said = f"{used}; of ε = {asked:g}, which is that of all runs together, {asked - spent.epsilon:.2g} is left"
+    else:
+        said = f"nothing is left of ε = {asked:g}: {used}; this plan allows ε = {allowed:g} for all runs together"
+    privacy = privacy.model_copy(update={"epsilon": allowed})
+    found = propose_for(layout, privacy, minutes=minutes, cores=cores, begins=begins)
+    given = (found.examples, found.batch_size, found.steps, spent.contribution, 0)
+    noise = privacy.plan(*given, spent.mechanisms).noise_multiplier
+    more = noise / found.noise_multiplier
+    return found.model_copy(
+        update={
+            "noise_multiplier": noise,
+            "signal_to_noise": found.signal_to_noise / more,
+            "share_of_limit": found.share_of_limit / more,
+            "noise_over_signal": found.noise_over_signal * more,
+            "reasons": found.reasons
+            | {
+                "noise_multiplier": f"{found.reasons['noise_multiplier']}, with what other runs spent",
+                "signal_to_noise": f"{found.share_of_limit / more:.0%} of what full batches of a first run would give at this ε",
+            },
+            "spent": spent.epsilon,
+            "budget": f"{said}.",
+        }
+    )
 
 
 def _configured(

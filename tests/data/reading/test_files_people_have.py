@@ -205,7 +205,7 @@ def test_rows_that_differ_are_listed_at_once(tmp_path: Path) -> None:
 def test_jitter_is_rounded_on_request(tmp_path: Path) -> None:
     shaken = HOURS + pd.to_timedelta(np.random.default_rng(0).integers(-20, 20, 48), unit="s")
     path = write(tmp_path / "meter.csv", "time,kwh\n" + rows(times=shaken))
-    assert "is not a whole number" in sentence(path)
+    assert "lies a little off a regular grid" in sentence(path)
     same(read(path, round="1min"))
 
 
@@ -275,3 +275,128 @@ def test_large_files_are_read_like_small_ones(tmp_path: Path, text: str, monkeyp
         second.notes,
         second.findings,
     )
+
+
+TITLED = {
+    "one padded line": ("Report,\n", "time,kwh", ""),
+    "two padded lines": ("Report,\n,\n", "time,kwh", ""),
+    "a customer and a blank line": ("Customer,17\n\n", "time,kwh", ""),
+    "a customer and no blank line": ("Meter report,\nCustomer,17\n", "time,kwh", ""),
+    "a name and a padded blank line": ("Customer,Smith\n,\n", "time,kwh", ""),
+    "three columns": ("Report,,\nCustomer,17,\n", "time,kwh,flag", ",A"),
+    "four columns": ("Customer,Meter,,\n17,4,,\n\n", "time,kwh,flag,unit", ",A,kWh"),
+    "the same number of commas": ("Report of 2024,\nfrom,2024-01-01\nto,2024-12-31\n", "time,kwh", ""),
+}
+
+
+@pytest.mark.parametrize("name", TITLED)
+def test_the_header_is_the_first_line_of_names_above_stamps_and_numbers(tmp_path: Path, name: str) -> None:
+    above, header, more = TITLED[name]
+    lines = rows().replace("\n", f"{more}\n")
+    found = read(write(tmp_path / "titled.csv", f"{above}{header}\n{lines}"))
+    same(found)
+    assert found.targets == ("kwh",)
+    assert any("above the header" in note for note in found.notes)
+
+
+def test_a_row_of_units_is_no_header(tmp_path: Path) -> None:
+    """The names above it stay the names, and the row is named."""
+    said = sentence(
+        write(tmp_path / "units.csv", "time,kwh,temperature\nUTC,kWh,celsius\n" + rows().replace("\n", ",5\n"))
+    )
+    assert "Row 2" in said
+
+
+@pytest.mark.parametrize("above", [["Report for customer 17"], ["Report"], ["Report", "Customer"]])
+def test_a_title_above_the_table_of_a_sheet(tmp_path: Path, above: list[str]) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for line in above:
+        book.active.append([line])
+    if len(above) > 1:
+        book.active.append([])
+    book.active.append(["time", "kwh"])
+    for time, value in zip(HOURS, KWH, strict=True):
+        book.active.append([time.to_pydatetime(), value])
+    book.save(tmp_path / "titled.xlsx")
+    same(read(tmp_path / "titled.xlsx"))
+
+
+def test_of_several_sheets_the_one_that_was_read_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    path, table = tmp_path / "two.xlsx", pd.DataFrame({"time": HOURS, "kwh": KWH})
+    with pd.ExcelWriter(path) as book:
+        table.to_excel(book, sheet_name="winter", index=False)
+        table.to_excel(book, sheet_name="summer", index=False)
+    found = read(path)
+    same(found)
+    assert "Of 2 sheets of the workbook only the first filled one was read." in found.notes
+    assert any("'winter' was read, and not 'summer'" in one for one in found.findings)
+    assert "winter" not in " ".join(found.notes)  # names may be those of meters
+
+
+def test_words_for_a_missing_reading(tmp_path: Path) -> None:
+    for word in ("Null", "NONE", "missing", "."):
+        path = write(tmp_path / "words.csv", "time,kwh\n" + rows().replace(",0.25\n", f",{word}\n"))
+        assert np.isnan(read(path).values[2, 0])
+    path = write(
+        tmp_path / "words.csv", "time,kwh\n" + rows().replace(",0.25\n", ",Error\n").replace(",0.5\n", ",-7\n")
+    )
+    assert "say missing='Error' if it is missing" in sentence(path)
+    for given in ("error", ["error", -7]):
+        assert np.isnan(read(path, missing=given).values[2, 0])
+    assert np.isnan(read(path, missing=["error", -7]).values[4, 0])
+    assert read(path, missing="error").values[4, 0] == -7
+
+
+def test_jitter_is_named_with_the_unit_that_mends_it(tmp_path: Path) -> None:
+    times = HOURS + pd.to_timedelta(np.random.default_rng(0).integers(-20, 20, 48), unit="s")
+    path = write(tmp_path / "jitter.csv", "time,kwh\n" + rows(times=times))
+    assert "say round='1min'" in sentence(path)
+    same(read(path, round="1min"))
+    wild = HOURS + pd.to_timedelta(np.random.default_rng(0).integers(0, 1500, 48), unit="s")
+    assert "round=" not in sentence(write(path, "time,kwh\n" + rows(times=wild)))
+
+
+def test_columns_that_are_channels_without_a_word_are_noted() -> None:
+    note = "The columns were taken as channels of one meter; if each column is a meter, say columns='meters'."
+    table = pd.DataFrame({"time": HOURS, "Smith": KWH, "Miller": KWH})
+    assert note in read(table).notes
+    assert note not in read(table, columns="channels").notes
+    assert note not in read(table, targets=["Smith", "Miller"]).notes
+    assert note not in read(table[["time", "Smith"]]).notes
+    assert note not in read(table.assign(id="a")).notes
+
+
+@pytest.mark.parametrize("names", [[f"H{hour}" for hour in range(1, 25)], [f"{hour:02}:00" for hour in range(24)]])
+@pytest.mark.parametrize("columns", [None, "meters", "channels"])
+def test_hours_as_columns_are_refused_in_one_sentence(names: list[str], columns: str | None) -> None:
+    days = pd.DataFrame({"date": pd.date_range("2024-01-01", periods=40)}).assign(**dict.fromkeys(names, 0.5))
+    assert "one row per day and one column per hour" in sentence(days, columns=columns)
+    hourly = days.assign(date=pd.date_range("2024-01-01", periods=40, freq="h"))  # homes called H1, H2, …
+    assert len(read(hourly, columns="meters").meters) == 24
+
+
+def test_what_is_no_table_in_a_folder_is_left_out_or_named(tmp_path: Path) -> None:
+    folder = meters(tmp_path / "meters")
+    write(folder / "README.txt", "These are the meters.\nAsk Ann.\n")
+    write(folder / "notes.md", "nothing")
+    found = read(folder)
+    assert len(found.meters) == 3
+    assert "1 text file without a table was left out of the folder." in found.notes
+    write(folder / "home_4.txt", "time,kwh\n" + rows())
+    assert len(read(folder).meters) == 4, "a table in a .txt is read"
+    for content in ("time,kwh\n", ""):
+        write(folder / "a_note.csv", content)
+        said = sentence(folder)
+        assert "a_note.csv" in said
+        assert f"move it away, or name the others with a pattern, such as '{folder}/home*.csv'" in said
+    write(folder / "a_note.csv", "who,what\nAnn,meters\n")
+    assert "move a_note.csv away if it holds no readings" in sentence(folder)
+
+
+def test_a_column_that_is_not_there_has_a_remedy() -> None:
+    table = pd.DataFrame({"time": HOURS, "load": KWH})
+    assert sentence(table, value="kwh").endswith("if one of them holds it, name it with targets=….")
+    assert sentence(table, id="home").endswith("if one of them holds it, name it with id=….")
+    assert "columns='meters' if each is a meter" in sentence(table.assign(other=KWH), value="value")

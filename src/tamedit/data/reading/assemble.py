@@ -136,9 +136,12 @@ def _check_columns(made: tuple[str, ...], roles: Roles) -> None:
 def _numbers(table: Table, roles: Roles, wanted: Wanted) -> tuple[np.ndarray, Roles]:
     """(n, targets and covariates) as the table says them; columns that are meters are put one below the other."""
     names = (*roles.targets, *roles.covariates)
+    if wanted.targets is None:
+        meter_columns.refuse_hours(roles.targets, table.frame[roles.time], table.where)
     if wanted.columns != "meters":
         if wanted.columns is None and roles.id is None and wanted.targets is None:
             meter_columns.ask(roles.targets, table.where)
+            table.notes += filter(None, [meter_columns.channels_note(roles.targets)])
         raw = np.empty((len(table.frame), len(names)), dtype=np.float32)
         for place, name in enumerate(names):
             raw[:, place] = numbers(table.frame[name], table.where, table.findings, wanted.missing)

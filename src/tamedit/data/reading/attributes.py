@@ -53,7 +53,7 @@ def refuse_guessed(names: tuple[str, ...]) -> None:
 
 
 def read_attributes(
-    table: Table, wanted: Attributes, readings: grid.Readings, missing: tuple[float, ...] = ()
+    table: Table, wanted: Attributes, readings: grid.Readings, missing: tuple[float | str, ...] = ()
 ) -> tuple[Static, Float[np.ndarray, "M S"]]:
     """The attributes with all their categories, and 0 or 1 for each meter and category."""
     found: list[tuple[str, tuple[str, ...]]] = []
@@ -77,13 +77,13 @@ def read_attributes(
 
 
 def _words(
-    table: Table, name: str, categories: tuple[str, ...] | None, missing: tuple[float, ...]
+    table: Table, name: str, categories: tuple[str, ...] | None, missing: tuple[float | str, ...]
 ) -> tuple[Int64[np.ndarray, " n"], list[str | None]]:
     """Which of some words stands in each row (−1: none); a word is None where it stands for nothing."""
     if categories is not None:  # as written: NA may be a category, and how a cell is read must not hang on other rows
         table.keep_names(name)
     known = {plain(one) for one in categories or ()}
-    nothing = {plain(f"{one:.15g}") for one in missing}
+    nothing = {plain(one if isinstance(one, str) else f"{one:.15g}") for one in missing}
     codes, values = pd.factorize(table.frame[name].astype(object))
     words = [plain(value) for value in values]
     gone = [word not in known and (word.lower() in NOTHING or word in nothing) for word in words]

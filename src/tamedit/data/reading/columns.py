@@ -38,7 +38,7 @@ class Wanted:
     missing_covariates: MissingCovariates = "refuse"
     columns: Literal["meters", "channels"] | None = None
     files: Literal["meters", "parts"] | None = None
-    missing: tuple[float, ...] = ()
+    missing: tuple[float | str, ...] = ()
     round: str | None = None
     resample: str | None = None
     aggregate: Literal["sum", "mean"] | None = None
@@ -70,7 +70,12 @@ def find_roles(table: Table, wanted: Wanted) -> Roles:
     ]
     for name in named:
         if name not in columns:
-            raise UserError(f"There is no column {name!r} in {where}; its columns are {_listed(columns)}.")
+            role = next((one for one in ("time", "id") if name == getattr(wanted, one)), "targets")
+            role = "covariates" if name in wanted.covariates else role
+            raise UserError(
+                f"There is no column {name!r} in {where}; its columns are {_listed(columns)}; if one of them holds it, name it "
+                f"with {role}={_alike(table, columns, role)}."
+            )
         if named.count(name) > 1:
             raise UserError(f"The column {name!r} of {where} was named twice; give every column one role.")
     time = find_time(table, named) if wanted.time is None else wanted.time
@@ -192,6 +197,12 @@ def _is_text(column: pd.Series) -> bool:
         return False
     values = some(column, 50)
     return len(values) > 0 and bool(pd.to_numeric(values.astype(object), errors="coerce").isna().all())
+
+
+def _alike(table: Table, columns: list[str], role: str) -> str:
+    """An ellipsis, and for readings in many columns what to say if each is a meter."""
+    numeric = sum(pd.api.types.is_numeric_dtype(table.frame[name].dtype) for name in columns)
+    return "…, or say columns='meters' if each is a meter" if role == "targets" and numeric > 1 else "…"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ class Content:
     path: str  # for sentences
     name: str  # the name of its file
     open: Callable[[], Any]
+    notes: list[str] = field(default_factory=list)  # what was assumed in opening it
+    findings: list[str] = field(default_factory=list)
 
     def read(self, most: int = -1) -> bytes:
         try:
@@ -74,7 +76,8 @@ def _of_archive(path: Path) -> Iterator[Content]:
     except _DAMAGED as error:
         raise UserError(f"{path} is a damaged archive; download or compress it again.") from error
     if "xl/workbook.xml" in names:
-        yield Content(str(path), path.name, lambda: io.BytesIO(_sheet(path)))
+        workbook = Content(str(path), path.name, lambda: io.BytesIO(_sheet(path, workbook)))
+        yield workbook
         return
     inside = [one for one in names if one.lower().endswith((".csv", ".txt", ".tsv")) and not one.startswith("__MACOSX")]
     if not inside:
@@ -87,7 +90,7 @@ def _member(path: Path, name: str) -> Any:
     return zipfile.ZipFile(path).open(name)
 
 
-def _sheet(path: Path) -> bytes:
+def _sheet(path: Path, content: Content) -> bytes:
     """The first sheet of a workbook that is not empty, as a CSV with the same rows."""
     try:
         from openpyxl import load_workbook
@@ -101,12 +104,22 @@ def _sheet(path: Path) -> bytes:
             rows = [["" if cell is None else str(cell) for cell in row] for row in sheet.iter_rows(values_only=True)]
             width = max((at + 1 for row in rows for at, cell in enumerate(row) if cell), default=0)
             if width:
+                _say_sheets(sheet.title, book.sheetnames, content)
                 text = io.StringIO(newline="")
                 csv.writer(text, lineterminator="\n").writerows(row[:width] if any(row) else [] for row in rows)
                 return text.getvalue().encode()
     except (*_DAMAGED, KeyError, ValueError) as error:
         raise UserError(f"{path} is a damaged Excel workbook; save it again, or as CSV.") from error
     raise UserError(f"{path} is an Excel workbook without a filled cell; give one with a header and rows.")
+
+
+def _say_sheets(taken: str, names: list[str], content: Content) -> None:
+    """Which sheet was read. Their names may be those of meters, which are private: they are findings, not assumptions."""
+    if len(names) < 2 or content.notes:
+        return
+    content.notes.append(f"Of {len(names)} sheets of the workbook only the first filled one was read.")
+    others = ", ".join(repr(name) for name in names if name != taken)
+    content.findings.append(f"The sheet {taken!r} was read, and not {others}; save another one as CSV to read it.")
 
 
 def decoded(content: bytes, path: str, notes: list[str]) -> str:

@@ -12,12 +12,14 @@ import pandas as pd
 
 from tamedit.errors import UserError
 
-MISSING = ["?", "-", "--"]
+MISSING = ["?", "-", "--", ".", "Null", "NONE", "none", "Missing", "missing", "MISSING"]
 HEAD = 1000  # lines in which the header is looked for, below remarks
 _TITLE = 20  # lines that may stand above a header
 _DECIMAL_COMMA = r"[-+]?(\d+|\d{1,3}(\.\d{3})*),\d+|[-+]?\d+"
 _THOUSANDS = r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"  # "0,250" is none: nobody writes 250 so
 _DATED = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}").match
+_NUMBER = re.compile(r"[-+]?\d+([.,]\d+)*(e[-+]?\d+)?", re.IGNORECASE).fullmatch
+_STAMP = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{8,14}$|\d{4}-\d{2}$|\d{1,2}[- ][A-Za-z]{3,}").match
 _SEPARATOR_NAMES = {";": "semicolons", "\t": "tabs", "|": "vertical bars", ",": "commas"}
 
 
@@ -115,7 +117,14 @@ def _counts(lines: list[str], separator: str) -> list[int]:
 
 
 def _title(lines: list[str]) -> int:
-    """Lines above the header: those after which all lines have the same number of fields, if that is not so from the first on."""
+    """Lines above the header: the first line of names with a stamp and numbers below it.
+
+    Where no line is such a header, they are those after which all lines have the same number of fields, if that is not so from
+    the first on.
+    """
+    for place in range(min(_TITLE, len(lines) - 1)):
+        if _is_header(lines, place):
+            return place
     first = _filled(lines)
     for separator in (";", "\t", "|", ","):
         counts = _counts(first, separator)
@@ -136,6 +145,47 @@ def _title(lines: list[str]) -> int:
             if regular and (narrower or (found and apart and not any(map(_DATED, names)))):
                 found = title
     return found
+
+
+def _is_header(lines: list[str], place: int) -> bool:
+    """Whether a line is of names, the next ones of stamps and numbers, and the ones above it can be no header."""
+    below = [line for line in lines[place + 1 : place + 12] if line.strip()][:5]
+    if not below or not lines[place].strip():
+        return False
+    for separator in (";", "\t", "|", ","):
+        names = _cells(lines[place], separator)
+        rows = [_cells(line, separator) for line in below]
+        named = [name for name in names if name]
+        if len(named) < 2 or any(_NUMBER(name) or _STAMP(name) for name in named) or not all(rows):
+            continue
+        if not any(map(_STAMP, rows[0])) or any(len(row) > len(names) for row in rows):
+            continue
+        if not any(_NUMBER(cell) and not _STAMP(cell) for row in rows for cell in row):
+            continue
+        above = [
+            (_cells(line, separator), at) for at, line in enumerate(lines[:place]) if line.strip(f" \r{separator}")
+        ]
+        if all(_no_header(cells, len(named), lines[at + 1 : place], separator) for cells, at in above):
+            return True
+    return False
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    """The fields of a line, without the empty ones with which a spreadsheet pads it."""
+    cells = [cell.strip() for cell in next(csv.reader([line.rstrip("\r")], delimiter=separator), [])]
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells
+
+
+def _no_header(cells: list[str], names: int, between: list[str], separator: str) -> bool:
+    """Whether a line above a header is a title: it has fewer fields, or a number, or a blank line parts them.
+
+    Otherwise it is the header, and what looks like one below it says the units.
+    """
+    filled = [cell for cell in cells if cell]
+    parted = any(not line.strip(f" \r{separator}") for line in between)
+    return len(filled) < names or parted or any(_NUMBER(cell) or _STAMP(cell) for cell in filled)
 
 
 def _hollow(lines: list[str], separator: str) -> bool:

@@ -167,7 +167,7 @@ def build(readings: Readings, frequency: str | None) -> Grid:
     if step.kind == "months":
         off |= _off_calendar(times, step)
     if off.any():
-        raise UserError(_off_grid_sentence(readings, step, int(np.argmax(off))))
+        raise UserError(_off_grid_sentence(readings, step, int(np.argmax(off)), stated=frequency is not None))
     lengths = (ordinals[ends] - ordinals[starts]) // step.size + 1
     _refuse_endless(readings, step, int(lengths.sum()))
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -240,13 +240,35 @@ def _off_calendar(times: pd.DatetimeIndex, step: Step) -> np.ndarray:
     return np.asarray(off | (np.asarray(wall.day) != wall.day[0]))
 
 
-def _off_grid_sentence(readings: Readings, step: Step, index: int) -> str:
+def _off_grid_sentence(readings: Readings, step: Step, index: int, stated: bool) -> str:
     first = int(np.searchsorted(readings.codes, readings.codes[index]))
+    unit = _unit_of_jitter(readings, step.size if stated and step.kind != "months" else None)
+    if unit is not None:
+        return (
+            f"The time stamp {readings.times[index]}{readings.of_meter(index)} in {readings.where} lies a little off a regular "
+            f"grid, as others do; say round={unit!r} to bring every stamp to it."
+        )
     return (
         f"The time stamp {readings.times[index]}{readings.of_meter(index)} in {readings.where} is not a whole number "
         f"of steps of {spoken(step)} after the first one ({readings.times[first]}); put the readings on a regular "
         "grid, or name the step with frequency=."
     )
+
+
+def _unit_of_jitter(readings: Readings, stated: int | None) -> str | None:
+    """The smallest usual unit to which all stamps can be rounded, each by less than a fifth of the step that they then have."""
+    own = microseconds(readings.times.tz_localize(None) if readings.times.tz is not None else readings.times)
+    same = readings.codes[1:] == readings.codes[:-1]
+    for unit in ("1s", "10s", "1min", "5min", "10min", "15min", "30min", "1h"):
+        size = parse_frequency(unit, readings.times).size
+        rounded = np.round(own / size).astype(np.int64) * size
+        apart = np.diff(rounded)[same]
+        sizes, counts = np.unique(apart, return_counts=True)
+        step = stated or (int(sizes[np.argmax(counts)]) if len(sizes) else 0)
+        moved = np.abs(rounded - own).max()
+        if step > 0 and (apart > 0).all() and not (apart % step).any() and 0 < 5 * moved < step:
+            return unit
+    return None
 
 
 def _refuse_endless(readings: Readings, step: Step, rows: int) -> None:

@@ -15,6 +15,7 @@ from tamedit.errors import UserError
 ColumnsAre = Literal["meters", "channels"]
 METER, VALUE = "meter", "value"
 FEWEST = 8  # columns with like names, before we ask
+_HOUR = re.compile(r"([a-z]{0,6})[ _-]?(\d{1,2})(?:[:.h]?([0-5]\d))?(?::\d\d)?", re.IGNORECASE).fullmatch
 _HEXADECIMAL = re.compile(r"[0-9a-f]{16,}", re.IGNORECASE)
 
 
@@ -27,9 +28,36 @@ def ask(names: tuple[str, ...], where: str) -> None:
     if len(alike) < FEWEST or len(alike) < 0.9 * len(names):
         return
     raise UserError(
-        f"{where[0].upper()}{where[1:]} has {len(names)} columns of readings with like names ({alike[0]!r}, {alike[1]!r}, …); "
+        f"{_begun(where)} has {len(names)} columns of readings with like names ({alike[0]!r}, {alike[1]!r}, …); "
         "say columns='meters' if each is a meter, or columns='channels' if they are channels of one meter."
     )
+
+
+def refuse_hours(names: tuple[str, ...], times: pd.Series, where: str) -> None:
+    """Raise one sentence if the columns are the hours of a day: neither meters nor channels can be made of them."""
+    hours = {(found[1], int(found[2]), found[3]) for name in names if (found := _HOUR(name.strip()))}
+    for stem in {one[0].lower() for one in hours}:
+        of_stem = [(hour, minute) for own, hour, minute in hours if own.lower() == stem]
+        if not set(range(1, 24)) <= {hour for hour, _ in of_stem} or max(of_stem)[0] > 24 + 24 * (stem != ""):
+            continue
+        apart = np.diff(np.sort(pd.DatetimeIndex(times.dropna()).unique().to_numpy()))
+        if len(apart) and np.median(apart) >= np.timedelta64(1, "D"):
+            raise UserError(
+                f"{_begun(where)} has one row per day and one column per hour ({names[0]!r}, {names[1]!r}, …), which is not "
+                "read; bring it to one row per time, with the columns time and value, first."
+            )
+
+
+def _begun(where: str) -> str:
+    """The beginning of a sentence; the name of a file stays as it is."""
+    return f"The {where[4:]}" if where.startswith("the ") else where
+
+
+def channels_note(targets: tuple[str, ...]) -> str | None:
+    """What is said where several columns were taken to be channels without a word about it."""
+    if len(targets) < 2:
+        return None
+    return "The columns were taken as channels of one meter; if each column is a meter, say columns='meters'."
 
 
 def as_meters(table: Table, time: str, columns: dict[str, np.ndarray], value: str) -> pd.Series:

@@ -15,27 +15,32 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 def numbers(
-    column: pd.Series, where: str, notes: list[str] | None = None, missing: tuple[float, ...] = ()
+    column: pd.Series, where: str, notes: list[str] | None = None, missing: tuple[float | str, ...] = ()
 ) -> np.ndarray:
     """A column as float32; text and infinities are refused with their row, and lost digits are noted.
 
-    `missing`: values that stand for no reading.
+    `missing`: numbers and words that stand for no reading.
     """
+    words = {one.strip().casefold() for one in missing if isinstance(one, str)}
     if pd.api.types.is_datetime64_any_dtype(column.dtype) or pd.api.types.is_complex_dtype(column.dtype):
         what = "complex numbers" if pd.api.types.is_complex_dtype(column.dtype) else "times"
         raise UserError(f"Column {column.name!r} of {where} contains {what}, not numbers; leave it out with targets=.")
     if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
+        if words:
+            column = column.astype(object).mask(column.astype(str).str.strip().str.casefold().isin(words))
         values = pd.to_numeric(column.astype(object), errors="coerce").to_numpy(dtype=np.float64)
         wrong = np.isnan(values) & column.notna().to_numpy() & (column.astype(str).str.strip() != "").to_numpy()
         if wrong.any():
             first = int(np.argmax(wrong))
             text = str(column.iloc[first])
             remedy = "write the whole column as 1234.5, without thousands separators" if FIGURES(text) else "correct it"
+            plain = re.fullmatch(r"[\w.-]+", text) and not FIGURES(text)
+            empty = f"say missing={text!r}" if plain else "leave it empty"
             raise UserError(
                 f"{_cell(column, first, where)} has {text!r} where a number should be; "
-                f"{remedy}, leave it empty if it is missing, or name other columns (targets=, covariates=)."
+                f"{remedy}, {empty} if it is missing, or name other columns (targets=, covariates=)."
             )
     infinite = np.abs(values) > _LARGEST
     if infinite.any():
@@ -45,7 +50,7 @@ def numbers(
             "it, or leave it empty if it is missing."
         )
     if missing:
-        values = np.where(np.isin(values, missing), np.nan, values)
+        values = np.where(np.isin(values, [one for one in missing if not isinstance(one, str)]), np.nan, values)
     if notes is not None:
         if loses_digits(values):
             notes.append(too_fine(f"column {column.name!r}"))

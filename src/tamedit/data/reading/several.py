@@ -99,17 +99,22 @@ def place_of(source: str | Path) -> Path:
 def load_files(paths: Sequence[Path], wanted_id: str | None, files_are: FilesAre | None) -> Table:
     """One table of all files, with a column of meters if the files are meters."""
     tables, names = [], []
+    paths, left_out = _without_remarks(paths)
     for path in paths:
-        inside = contents(path)
-        for content in inside:
-            tables.append(load_content(content))
-            names.append(_stem(content.name))
+        for content in _all_of(path, paths):
+            tables.append(content)
+            names.append(_stem(content.where))
     where = Files(tables[0].where if len(tables) == 1 else f"the {len(tables)} files")
     where.names = tuple(table.where for table in tables)
     ends = [int(table.frame.index[-1]) + 1 for table in tables]
     where.before = tuple(sum(ends[:at]) for at in range(len(ends)))
     _check_columns(tables)
     joined = Table(_joined([table.frame for table in tables], where.before), where)
+    if left_out:  # without names: which meters there are is private
+        many = left_out > 1
+        joined.notes.append(
+            f"{left_out} text file{'s' * many} without a table {'were' if many else 'was'} left out of the folder."
+        )
     for table in tables:
         joined.notes += [note for note in table.notes if note not in joined.notes]
         joined.findings += [note for note in table.findings if note not in joined.findings]
@@ -118,6 +123,38 @@ def load_files(paths: Sequence[Path], wanted_id: str | None, files_are: FilesAre
     else:
         _keep_written(joined, tables, where.before)
     return joined
+
+
+def _without_remarks(paths: Sequence[Path]) -> tuple[list[Path], int]:
+    """The files without texts such as README.txt that hold no table with readings, if other tables are there; and how many."""
+    texts = [path for path in paths if path.suffix.lower() == ".txt"]
+    if not texts or len(texts) == len(paths):
+        return list(paths), 0
+    remarks = [path for path in texts if not _holds_rows(path)]
+    return [path for path in paths if path not in remarks], len(remarks)
+
+
+def _holds_rows(path: Path) -> bool:
+    """Whether a text has a header of two columns or more and rows."""
+    try:
+        return all(len(load_content(one).frame.columns) > 1 for one in contents(path))
+    except UserError:
+        return False
+
+
+def _all_of(path: Path, paths: Sequence[Path]) -> list[Table]:
+    """The tables of one file; a mistake in one of several is one of a file that may not belong there."""
+    try:
+        return [load_content(content) for content in contents(path)]
+    except UserError as error:
+        if len(paths) == 1 or not path.exists():
+            raise
+        raise UserError(f"{str(error).rstrip('.')}; or if it holds no readings, {_move_away(path)}.") from error
+
+
+def _move_away(path: str | Path) -> str:
+    """What to do with a file that does not belong to the others."""
+    return f"move it away, or name the others with a pattern, such as '{Path(path).parent}/home*.csv'"
 
 
 def _joined(frames: list[pd.DataFrame], before: tuple[int, ...]) -> pd.DataFrame:
@@ -194,12 +231,16 @@ def _keep_written(joined: Table, tables: list[Table], before: tuple[int, ...]) -
 
 
 def _check_columns(tables: list[Table]) -> None:
-    first = tables[0]
-    for table in tables[1:]:
-        if set(table.frame.columns) != set(first.frame.columns):
+    """All tables have the columns of most of them."""
+    kinds = [frozenset(table.frame.columns) for table in tables]
+    usual = max(dict.fromkeys(kinds), key=kinds.count)
+    first = tables[kinds.index(usual)]
+    for table, kind in zip(tables, kinds, strict=True):
+        if kind != usual:
             raise UserError(
-                f"{first.where} has the columns {', '.join(first.frame.columns[:8])} and {table.where} "
-                f"{', '.join(table.frame.columns[:8])}; give all files the same columns."
+                f"{table.where} has the columns {', '.join(table.frame.columns[:8])} and {first.where} "
+                f"{', '.join(first.frame.columns[:8])}; give all files the same columns, or move {table.where} away if it holds "
+                "no readings."
             )
 
 

@@ -99,11 +99,11 @@ def load_content(content: Content) -> Table:
     if len(start) > SMALL:
         found = large_csv.from_large(content, start, notes)
         if found is not None:
-            return Table(found.frame, content.name, notes, written=found.written)
+            return Table(found.frame, content.name, content.notes + notes, [*content.findings], found.written)
         start = content.read()
     text = decoded(start, content.path, notes)
     parsed = csv_text.from_text(text, content.path, notes)
-    return Table(parsed.frame, content.name, notes, written=parsed.written)
+    return Table(parsed.frame, content.name, content.notes + notes, [*content.findings], parsed.written)
 
 
 def _from_frame(frame: pd.DataFrame) -> pd.DataFrame:

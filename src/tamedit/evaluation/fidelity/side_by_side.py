@@ -75,12 +75,15 @@ def fidelity_table(
     for number, (name, other) in enumerate(others.items(), start=1):
         portrait = Portrait(other)
         own_weights = _weights(portrait, resamples, seed + 1)
+        both = drawn, own_weights
+        if len(drawn) != len(own_weights):  # one of them has too few homes for an interval
+            both = drawn[:1], own_weights[:1]
         scores = _statistics(portrait, own_weights)
         for key, measure in distances_of.DISTANCES.items():
-            values = measure(reference, drawn, portrait, own_weights)
+            values = measure(reference, both[0], portrait, both[1])
             scores[key] = _score(values[0], values[1:], least=0.0)
         told = discriminate(held, other, scale, seed)
-        scores["discriminative"] = _mean_of_two(told, (drawn, own_weights))
+        scores["discriminative"] = _mean_of_two(told, both)
         scores["predictive"] = _mean(predict(held, other, seed), drawn)
         scores["nearest_home"] = _mean(distances_of.nearest(reference, portrait, held.homes, seed), own_weights)
         columns[name] = {one.name: scores[one.name] for one in MEASURES}
@@ -92,7 +95,7 @@ def fidelity_table(
 
 
 def _weights(portrait: Portrait, resamples: int, seed: int) -> Float[np.ndarray, "R H"]:
-    """Row 0: every home once. Other rows: resamples of the homes."""
+    """Row 0: every home once. Other rows: resamples of the homes, none if they are too few."""
     homes = np.arange(portrait.fleet.homes)
     drawn = group_weights(homes, resamples, seed)
     return np.concatenate([np.ones((1, len(homes))), drawn])

@@ -1,5 +1,6 @@
 """The budget of a private run: its plan, the open ledger, and the checks before anything is charged or resumed."""
 
+import math
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.population import POPULATION, Population, Prior, Within, private_population
 from tamedit.privacy.settings import Privacy
 from tamedit.privacy.statistics import RELEASES, Examples, private_standardisation
+from tamedit.privacy.units import Contribution
 from tamedit.runs.config import RunConfig
 from tamedit.runs.layout import PrivateLayout
 from tamedit.statics import Static
@@ -228,6 +230,37 @@ def _refuse_no_step(plan: PrivacyPlan, privacy: Privacy, spent: Sequence[Mechani
     work = merged([*spent, plan.mechanism])
     if epsilon(work, plan.delta, plan.contributions, plan.neighbour, with_rdp=False).value > privacy.epsilon:
         raise UserError(NO_STEP.format(privacy.epsilon))
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What the private runs on a data set have spent together, for a unit at a δ."""
+
+    runs: int
+    epsilon: float
+    mechanisms: tuple[Mechanism, ...]
+    contribution: Contribution  # with one more run
+    place: Path
+
+    def pays(self, asked: float) -> bool:
+        """Whether ε = `asked`, which is that of all runs together, leaves anything for one more."""
+        return self.epsilon <= ENOUGH * asked
+
+    def enough(self, asked: float) -> float:
+        """An ε of all runs together with which one more of `asked` is allowed, rounded up to half a unit."""
+        return math.ceil(2 * (self.epsilon + asked)) / 2
+
+
+def spent_on(privacy: Privacy, layout: PrivateLayout, shared: Path | None) -> Spent | None:
+    """What the ledger of the data set says; None if no private run was charged there."""
+    others = so_far(shared)
+    if shared is None or not others.segments:
+        return None
+    others.check_definitions(privacy.unit, **{"": layout.definitions[privacy.unit]})
+    touched = together(others, privacy.unit, layout.contribution())
+    work = merged(others.mechanisms)
+    value = epsilon(work, privacy.delta, touched.k, touched.neighbour, with_rdp=False).value if work else 0.0
+    return Spent(len(others.runs), value, tuple(work), touched, shared)
 
 
 def refuse_spent(
