@@ -10,9 +10,9 @@
 
 `ideal`: 24 training homes learn, 8 other training homes are filled; its test homes are not touched. `etth1`: its usual split.
 Gaps of 1 to 24 hours hide a tenth of each window. The peers train for the processor time that `ours` took (or `--seconds`),
-one batch of 32 windows after the other, so the scores are those of equal cost. `year`: seconds to fill a year of hours with 100 samples, extrapolated from the
-windows and samples that were drawn. `MB`: growth of the resident set. CRPS and MAE in z-units. Every method runs in a process
-of its own.
+one batch of 32 windows after the other, so the scores are those of equal cost. `year`: seconds to fill a year of hours with 100
+samples, extrapolated from the windows and samples that were drawn. `MB`: growth of the resident set. CRPS and MAE in z-units.
+Every method runs in a process of its own.
 
 PyPOTS is not a dependency: without it (`pip install pypots`, best in an environment of its own) its methods are left out.
 """
