@@ -67,6 +67,13 @@ class _Linear(torch.autograd.Function):
         rows, seen = (one.reshape(-1, one.shape[-1]) for one in (gradient, inputs))  # (N, D), (N, C)
         return (
             linear(gradient, weight.t().contiguous(), None) if for_inputs else None,
-            linear(rows.t(), seen.t(), None) if for_weight else None,
+            _product(rows, seen) if for_weight else None,
             rows.sum(0) if for_bias else None,
         )
+
+
+def _product(rows: Float[Tensor, "N D"], seen: Float[Tensor, "N C"]) -> Float[Tensor, "D C"]:
+    """rowsᵀ seen. The kernel copies the first factor into order, so that is the narrow one."""
+    if rows.shape[1] <= seen.shape[1]:
+        return linear(rows.t(), seen.t(), None)
+    return linear(seen.t(), rows.t(), None).t().contiguous()
