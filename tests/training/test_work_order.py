@@ -91,3 +91,10 @@ def test_twenty_steps_with_and_without_the_kernel_are_the_same(monkeypatch: pyte
         assert loss == pytest.approx(expected, rel=1e-5)
         assert float((gradient - plain).norm() / plain.norm()) < 1e-5
         optimizer.step()
+
+
+def test_the_plain_step_keeps_freed_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(source, "keep_freed_memory", lambda: asked.append(True))
+    PlainGradients(network(), examples(), Process(), BATCH)
+    assert asked == [True]

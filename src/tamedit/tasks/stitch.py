@@ -119,7 +119,7 @@ def _assign(
     """
     share = _inside(known, starts, length) / length  # (W, K)
     asked = _inside(wanted & ~known, starts, length) > 0
-    needed = asked.any(axis=1)
+    needed: np.ndarray = np.any(asked, axis=1)
     share = np.where(asked, share, np.inf).min(axis=1)  # (W,)
     usable = needed & (share >= _enough(share, needed, np.searchsorted(offsets, starts, side="right") - 1))
     chosen, share = starts[usable], share[usable]
