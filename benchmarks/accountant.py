@@ -2,6 +2,7 @@
 
 Each row is a question of `tamedit account`, `calibrate` or `plan` asked of an empty cache, in CPU seconds of one process.
 `above` is how far the answer of `account` lies above that on a grid four times as fine (--fine): what the coarser grid costs.
+The last rows are ε in the progress bar of a run that releases statistics and trains: all of its updates, from an empty cache.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from tamedit.cli.calibrate import _target, trade_off
 from tamedit.privacy import accountant, losses
 from tamedit.privacy.accountant import Mechanism
 from tamedit.runs.proposal import propose
+from tamedit.training.private.gradients import steps_between_updates
 
 STEPS, DELTA = 20_000, 1e-5
 CASES = [
@@ -52,30 +54,41 @@ def row(rate: float, noise: float, k: int, neighbour: Any, fine: bool) -> dict[s
     return answer
 
 
-def bar(steps: int) -> float:
-    """Seconds of one update of ε in the progress bar of a run of so many steps."""
-    accountant.epsilon([Mechanism(0.01, 1.0, steps)], DELTA, with_rdp=False)
-    begun = time.process_time()
-    for done in range(steps // 20, steps, steps // 20):
-        accountant.epsilon([Mechanism(0.01, 1.0, done)], DELTA, with_rdp=False)
-    return (time.process_time() - begun) / 19
+def bar(steps: int, k: int, neighbour: Any, step_seconds: float) -> dict[str, Any]:
+    """What ε in the progress bar of a run costs: released statistics and training together, as often as training asks."""
+    noise, statistics = max(1.0, k / 2), [Mechanism(1.0, 20.0 * k), Mechanism(1.0, 30.0 * k, 2)]
+
+    def run() -> int:
+        between = steps_between_updates(steps)
+        for done in (asked := [*range(1, steps, between), steps]):
+            accountant.epsilon([Mechanism(0.01, noise, done), *statistics], DELTA, k, neighbour, with_rdp=False)
+        return len(asked)
+
+    seconds, updates = cold(run)
+    answer = {"progress bar": seconds, "updates": updates, "steps": steps, "k": k, "neighbour": neighbour}
+    return answer | {"ms per step": 1e3 * seconds / steps, "share of training": seconds / steps / step_seconds}
+
+
+def shown(answer: dict[str, Any]) -> None:
+    print(json.dumps({key: round(value, 5) if isinstance(value, float) else value for key, value in answer.items()}))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--fine", action="store_true", help="Compare with half the interval.")
-    fine = parser.parse_args().fine
+    parser.add_argument("--step-seconds", type=float, default=0.2, help="What a training step takes, for the share.")
+    options = parser.parse_args()
     cold(lambda: propose(1000, 8.0, contributions=2, neighbour="replacement"))  # imports
     cold(lambda: of_plan(0.5, 5.0, 10, 1e-3, 2, "removal"))
-    rows = [row(*case, fine) for case in CASES]
-    for one in rows:
-        print(json.dumps({key: round(value, 5) if isinstance(value, float) else value for key, value in one.items()}))
+    for case in CASES:
+        shown(row(*case, options.fine))
     for neighbour in ("removal", "replacement"):
         for k in (1, 7, 50):
             seconds, _ = cold(partial(propose, 100_000, 8.0, contributions=k, neighbour=neighbour))
-            print(json.dumps({"plan": round(seconds, 3), "k": k, "neighbour": neighbour}))
-    for steps in (500, STEPS):
-        print(json.dumps({"an update of the progress bar": round(bar(steps), 4), "steps": steps}))
+            shown({"plan": seconds, "k": k, "neighbour": neighbour})
+    for steps in (500, 2_000, STEPS):
+        for k, neighbour in ((1, "removal"), (50, "replacement")):
+            shown(bar(steps, k, neighbour, options.step_seconds))
 
 
 if __name__ == "__main__":

@@ -3,10 +3,11 @@
     python benchmarks/dp_step.py --size mini|small|paper [--json] [--allocator default|keep] [--threads N] [--clock wall|cpu]
 
 Every arm does a whole step (forward, backward, clipping and Gaussian noise where private, AdamW) on the same network
-and batch, from the same parameters. `nonprivate` is the straightforward step: the whole batch at once, autograd's own
-gradients. `ours_vanilla` and `ours_aware` are our engine without and with bounds. The peers clip as their manuals say:
-`opacus_hooks` (per-example gradients by hooks), `opacus_ghost` (ghost clipping, two backward passes), `torch_func`
-(vmap of grad). Allocator `keep` tells glibc to keep freed memory, for all arms of the process alike.
+and batch, from the same parameters. `nonprivate` is the straightforward step: the whole batch at once, the gradients of
+`backward()` (those of the blocks' linear layers by oneDNN, as everywhere in the package). `ours_vanilla` and `ours_aware`
+are our engine without and with bounds. The peers clip as their manuals say: `opacus_hooks` (per-example gradients by
+hooks), `opacus_ghost` (ghost clipping, two backward passes), `torch_func` (vmap of grad). Allocator `keep` tells glibc
+to keep freed memory, for all arms of the process alike.
 """
 
 import argparse

@@ -4,15 +4,15 @@
 
     ours       size mini, trained here for so many steps
     shipped    the shipped model, not tuned, one channel at a time
-    free       the free distribution (kernels around the window's own readings): no training
+    free       the free distribution: the kernel baseline, kernels around the window's own readings, without training
     csdi       PyPOTS' CSDI, 4 layers of 64 channels, 8 heads, 50 diffusion steps (its paper's)
     saits      PyPOTS' SAITS, 2 layers of width 128: points, whose CRPS is their MAE
 
 `ideal`: 24 training homes learn, 8 other training homes are filled; its test homes are not touched. `etth1`: its usual split.
 Gaps of 1 to 24 hours hide a tenth of each window. The peers train for the processor time that `ours` took (or `--seconds`),
-so the scores are those of equal cost. `year`: seconds to fill a year of hours with 100 samples, extrapolated from the
-windows and samples that were drawn. `MB`: growth of the resident set. CRPS and MAE in z-units. Every method runs in a process
-of its own.
+one batch of 32 windows after the other, so the scores are those of equal cost. `year`: seconds to fill a year of hours with 100
+samples, extrapolated from the windows and samples that were drawn. `MB`: growth of the resident set. CRPS and MAE in z-units.
+Every method runs in a process of its own.
 
 PyPOTS is not a dependency: without it (`pip install pypots`, best in an environment of its own) its methods are left out.
 """
@@ -40,6 +40,8 @@ from tamedit.training.homes import PLACE
 
 METHODS = ("ours", "shipped", "free", "csdi", "saits")
 LENGTH, PERIOD, YEAR, HIDDEN = 168, 24, 8760, 0.1
+BATCH = 32  # windows of a pass of the peers
+FEWEST_SAMPLES = 4  # two for each half, by which the scores correct for their number
 Drawn = Tensor  # (B, S, L, K), in the data's units
 
 
@@ -103,8 +105,13 @@ def train_windows(split: Split) -> np.ndarray:
     return np.asarray(split.train.values[starts[:, None] + np.arange(LENGTH)])
 
 
+def batch_rows(order: np.ndarray, turn: int) -> np.ndarray:
+    """The training windows of one pass: one batch, so that training ends at most one batch after its time is over."""
+    return np.take(order, np.arange(BATCH) + BATCH * turn, mode="wrap")
+
+
 def train_for(seconds: float, one_pass: Callable[[], None]) -> float:
-    """Passes over the training windows until so much processor time is used; how much it was."""
+    """Passes of one batch each until so much processor time is used; how much it was."""
     begun = time.process_time()
     while time.process_time() - begun < seconds:
         one_pass()
@@ -127,7 +134,7 @@ def pypots(name: str, split: Split, question: Question, seconds: float, samples:
     shared = {
         "n_steps": LENGTH,
         "n_features": learned.shape[2],
-        "batch_size": 32,
+        "batch_size": BATCH,
         "epochs": 1,
         "device": "cpu",
         "verbose": False,
@@ -141,8 +148,7 @@ def pypots(name: str, split: Split, question: Question, seconds: float, samples:
     turn = iter(range(10**9))
 
     def one_pass() -> None:
-        rows = np.take(order, np.arange(64) + 64 * next(turn), mode="wrap")
-        model.fit({"X": scaled[rows]})
+        model.fit({"X": scaled[batch_rows(order, next(turn))]})
 
     trained = train_for(seconds, one_pass)
     given = np.where(question.observed.numpy(), (question.values.numpy() - mean) / spread, np.nan)
@@ -209,6 +215,8 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--method", choices=METHODS, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.samples < FEWEST_SAMPLES:
+        parser.error(f"--samples {options.samples} is too few to score; give at least {FEWEST_SAMPLES}.")
     if options.method:
         print(json.dumps(measure(options)))
         return

@@ -52,7 +52,7 @@ def test_json_is_one_object_with_every_number(
     runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = ("plain", "vanilla", "aware")
-    code, said, err = ask(monkeypatch, capsys, "diagnose", *(runs / name for name in names), "--json")
+    code, said, err = ask(monkeypatch, capsys, "diagnose", *(runs / name for name in names), "--json", "--threads", "1")
     assert (code, err) == (0, "")
     found = json.loads(said)
     assert (found["baseline"], found["plain"], found["notes"]) == ("vanilla", "plain", [])

@@ -37,7 +37,10 @@ def trained(table: Path, folder: Path, **privacy: object) -> Path:
 def test_the_best_share_becomes_the_preset_medium(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(under_noise, "WINDOWS", 4)
     run = trained(table, tmp_path / "run", test_only=True)
-    found, plain = measure_under_noise(run, public=True), measure_run(run, public=True)
+    reports: list[tuple[int, int]] = []
+    found = measure_under_noise(run, public=True, progress=lambda step, steps, numbers: reports.append((step, steps)))
+    assert reports == [(step, 6 * len(SHARES)) for step in range(1, 6 * len(SHARES) + 1)]
+    plain = measure_run(run, public=True)
     assert set(found.scores) == {"0", *(f"{share:g}" for share in SHARES)}
     assert found.share == min(SHARES, key=lambda share: found.scores[f"{share:g}"])
     for name, magnitude in plain.magnitudes:

@@ -72,6 +72,24 @@ def test_the_same_tables_and_scores_as_on_one_machine(client: Any, folder: Path,
         assert mine.z["CRPS"] == pytest.approx(theirs.z["CRPS"], rel=1e-4)
 
 
+def test_every_way_to_read_a_table_reaches_the_reader(client: Any, folder: Path) -> None:
+    """Stamps with jitter, and −999 for what is missing: the options belong to reading, not to the parts."""
+    rows = simulate(meters=2, hours=96, seed=5, outage_rate=0).frame().reset_index()
+    rows["time"] += pd.to_timedelta(np.arange(len(rows)) % 20, unit="s")
+    target = Model.load(folder, "cpu").spec.targets[0]
+    rows.loc[rows.index[::9], target] = -999.0
+    choices: dict[str, Any] = {"samples": 2, "seed": 1, "missing": -999, "round": "1min"}
+    spread = cluster.impute(client, folder, rows, meters=1, **choices)
+    assert (spread[f"{target}_filled"] == 1).sum() == len(rows.index[::9])
+    alone = Model.load(folder, "cpu").impute(rows, **choices)
+    pd.testing.assert_frame_equal(spread, alone, rtol=1e-4, atol=1e-5)
+
+
+def test_the_options_of_reading_are_those_of_read() -> None:
+    assert {"aggregate", "columns", "files", "missing", "resample", "round", "time", "id"} <= set(cluster.READING)
+    assert "source" not in cluster.READING
+
+
 def test_what_is_no_client_is_refused(folder: Path) -> None:
     with pytest.raises(UserError, match="no Dask client"):
         cluster.generate("tcp://127.0.0.1:1", folder, homes=3)

@@ -75,6 +75,19 @@ def test_steps_that_nobody_asks_for_change_nothing() -> None:
         torch.testing.assert_close(network.denoise(noised, time, network.prepare(context)), every)
 
 
+@pytest.mark.parametrize("kind", ["forward", "forward_pre", "full_backward", "full_backward_pre"])
+@pytest.mark.parametrize("layer", ["attention.query_key_value", "mlp.0", "mlp.1", "mlp.2", "mlp"])
+def test_who_listens_to_a_layer_hears_it(kind: str, layer: str) -> None:
+    """The layers are computed by a kernel, unless a hook (Opacus has them) wants the module itself to be called."""
+    network, context = make_network(), make_context()
+    shake(network)
+    heard: list[str] = []
+    part = network.blocks[0].get_submodule(layer)
+    getattr(part, f"register_{kind}_hook")(lambda *arguments: heard.append(kind))
+    network(torch.randn(5, 24, 2), torch.arange(5) * 200, context).sum().backward()
+    assert heard == [kind]
+
+
 def test_examples_do_not_mix() -> None:
     network, context = make_network(Bounds(condition=1.0, scale=1.0, shift=1.0, gate=1.0)).double(), make_context()
     shake(network)

@@ -1,11 +1,14 @@
 """Long work says how much of it is done: every window once, in rising order, up to the end."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
 from tamedit.cli import options
+from tamedit.data.simulate import simulate
 from tamedit.tasks.model import Model
 from tamedit.tasks.parts import PATHS_AT_ONCE, parts
 from tamedit.training.homes import PLACE
@@ -43,6 +46,15 @@ def test_filling_tells_of_its_windows() -> None:
     assert len(reports) > 2
     told(reports)
     assert (filled["kwh"][frame["kwh"].isna().to_numpy()] == 1).all()
+
+
+@pytest.mark.usefixtures("small_pool")
+def test_homes_that_go_on_and_simulated_meters_are_counted(smoke_run: Path) -> None:
+    reports: dict[str, list[tuple[int, int]]] = {"simulated": [], "going on": []}
+    given = simulate(meters=3, hours=24 * 10, outage_rate=0, progress=lambda *both: reports["simulated"].append(both))
+    model = Model.load(smoke_run, "cpu")
+    model.generate(begin=given, days=1, redraw=False, progress=lambda *both: reports["going on"].append(both))
+    assert reports == {name: [(1, 3), (2, 3), (3, 3)] for name in reports}
 
 
 def test_threads_are_set_before_the_command_runs() -> None:

@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jaxtyping import Float
 from torch import Tensor
 
 from tamedit.tasks.stitch import LEAST_KNOWN, Line, fill, window_starts
@@ -95,7 +96,7 @@ def test_no_noise_is_used_twice(case: tuple[Line, np.ndarray, int]) -> None:
 @settings(max_examples=60, deadline=None)
 @given(lines())
 def test_a_meter_does_not_depend_on_other_meters(case: tuple[Line, np.ndarray, int]) -> None:
-    """Streams and contexts of the last meter are the same alone and among others, in the first pass at least."""
+    """Streams of the last meter are the same alone and among others, in every pass."""
     line, wanted, length = case
     first = int(line.offsets[-2])
     alone = Line(line.values[first:], line.covariates[first:], line.offsets[-2:] - first, line.meters[-1:])
@@ -107,6 +108,33 @@ def test_a_meter_does_not_depend_on_other_meters(case: tuple[Line, np.ndarray, i
     together = fill(line, wanted, length, 2, both)
     apart = fill(alone, wanted[first:], length, 2, one)
     np.testing.assert_allclose(np.floor(together[:, np.nonzero(wanted)[0] >= first] + 1e-3), np.floor(apart + 1e-3))
+    others = Line(line.values[:first], line.covariates[:first], line.offsets[:-1], line.meters[:-1])
+    rest = Recorder()
+    if first:
+        fill(others, wanted[:first], length, 2, rest)
+    assert sorted(both.names) == sorted(one.names + rest.names)
+
+
+def of_stream(
+    values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, samples: int
+) -> Float[Tensor, "W S L K"]:
+    """Draws that depend on the stream and on what is known, as those of a model do."""
+    noise = np.stack([np.random.default_rng(int(name)).random((samples, *values.shape[1:])) for name in windows])
+    level = torch.where(observed, values, 0.0).mean(dim=(1, 2))
+    drawn = torch.from_numpy(noise).float() + level[:, None, None, None]
+    return torch.where(observed[:, None], values[:, None], drawn)
+
+
+@pytest.mark.parametrize("known_rows", [0, 9, 30])
+def test_a_sparse_meter_is_filled_alone_as_beside_another(known_rows: int) -> None:
+    """The same seed, the same fill: a meter with hardly a reading does not wait for the gaps of its neighbour."""
+    missing = np.ones((200, 1), dtype=bool)
+    missing[20 : 20 + known_rows] = False
+    beside = np.random.default_rng(0).random((150, 1)) < 0.2
+    alone = fill(make_line(missing, [200]), missing, 48, 3, of_stream)
+    line = make_line(np.concatenate([missing, beside]), [200, 150])
+    both = fill(line, np.isnan(line.values), 48, 3, of_stream)
+    np.testing.assert_array_equal(both[:, : missing.sum()], alone)
 
 
 @settings(max_examples=100, deadline=None)

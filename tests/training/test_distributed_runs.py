@@ -5,10 +5,12 @@ import socket
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 from safetensors.torch import load_file
 
 from tamedit.data.simulate import simulate
@@ -16,6 +18,7 @@ from tamedit.privacy.entries import FILE_NAME
 from tamedit.privacy.entries import read as read_ledger
 from tamedit.runs.folder import CHECKPOINT
 from tamedit.training.checkpoint import load_state
+from tamedit.training.distributed import World, join_world
 
 PATIENCE = 400  # seconds, for a busy machine
 
@@ -60,7 +63,7 @@ def test_private_and_ordinary_runs_are_those_of_one_process(tmp_path: Path) -> N
     assert read_ledger(tmp_path / "private2").steps == read_ledger(tmp_path / "private1").steps == 4
 
 
-@pytest.mark.parametrize("dies", [1])
+@pytest.mark.parametrize("dies", [1, 0])
 def test_a_process_that_dies_stops_the_run_and_it_goes_on(tmp_path: Path, dies: int) -> None:
     """One sentence and exit code 2; every step that was taken is in the ledger; the run is resumed and ends as planned."""
     data, out, steps = tmp_path / "fleet.csv", tmp_path / "run", 120
@@ -84,10 +87,23 @@ def test_a_process_that_dies_stops_the_run_and_it_goes_on(tmp_path: Path, dies: 
     taken, paid = load_state(out / CHECKPOINT).step, _paid(out)
     assert taken <= paid <= steps
     assert taken < steps
-    train(data, out, 2, *private, "--resume", steps=steps)  # the first process saved what it had
+    train(
+        data, out, 2, *private, "--resume", steps=steps
+    )  # from what the first process saved before it stopped, or was killed
     assert load_state(out / CHECKPOINT).step == steps
     assert _paid(out) >= paid + steps - taken - 1
 
 
 def _paid(run: Path) -> int:
     return read_ledger(run).steps if (run / FILE_NAME).exists() else 0
+
+
+def test_a_process_that_vanishes_is_missed_within_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[dict[str, object]] = []
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(dist, "is_initialized", lambda: False)
+    monkeypatch.setattr(dist, "init_process_group", lambda backend, **chosen: seen.append(chosen))
+    monkeypatch.setattr(dist, "get_rank", lambda: 1)
+    monkeypatch.setattr(dist, "get_world_size", lambda: 2)
+    assert join_world() == World(1, 2)
+    assert seen == [{"timeout": timedelta(minutes=10)}]

@@ -66,10 +66,12 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Simulate the load of households: realistic, but nobody's data."""
+    from tamedit.cli.progress import RunProgress
     from tamedit.data.simulate import simulate as simulate_series
 
     _check_ending(out)
-    series = simulate_series(meters=meters, hours=hours, start=start, seed=seed, variety=variety)
+    with RunProgress(quiet=as_json, counted="meter") as bar:
+        series = simulate_series(meters=meters, hours=hours, start=start, seed=seed, variety=variety, progress=bar)
     _write(series, out)
     if as_json:
         typer.echo(json.dumps({"file": str(out), "meters": meters, "rows": len(series), "seed": seed}))

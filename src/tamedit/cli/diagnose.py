@@ -92,12 +92,17 @@ def diagnose(
 
 def measure(run: Path, public: bool, anyway: bool, under_noise: bool, as_json: bool) -> None:
     """`--bounds`: the reference magnitudes of a run, in a file that `train --reference` reads."""
+    from tamedit.cli.progress import RunProgress
     from tamedit.diagnostics.magnitudes import measure_run
     from tamedit.diagnostics.under_noise import measure_under_noise
     from tamedit.files import write_text
     from tamedit.runs.folder import not_private
 
-    reference = measure_under_noise(run, public) if under_noise else measure_run(run, public=public, anyway=anyway)
+    if under_noise:
+        with RunProgress(quiet=as_json) as progress:
+            reference = measure_under_noise(run, public, progress=progress)
+    else:
+        reference = measure_run(run, public=public, anyway=anyway)
     place = (not_private(run) if reference.origin == "not public" else run) / "bounds.json"
     found = reference.model_dump(mode="json")
     write_text(place, json.dumps(found, indent=2) + "\n")

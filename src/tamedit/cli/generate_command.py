@@ -81,7 +81,8 @@ def generate(
         }
         series = model.read(begin, **reading)
         options.say_notes((*series.notes, *series.findings), as_json)
-        table = model.generate(**given, begin=series, days=days)
+        with RunProgress(quiet=as_json, counted="home") as bar:
+            table = model.generate(**given, begin=series, days=days, progress=bar)
         write_table(table, out)
         options.wrote([out], as_json, rows=len(table))
         return

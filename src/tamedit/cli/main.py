@@ -39,7 +39,7 @@ app = typer.Typer(
 )
 app.add_typer(data_app, name="data", help="Named data sets, the simulator, and a description of a file.")
 app.command(cls=KnowsOldNames)(train)
-app.command(cls=Diagnose)(diagnose)
+app.command(cls=Diagnose)(options.takes_threads(diagnose))
 ONE_THREAD = (plan, account, calibrate, release, verify)  # is all they use
 for command in (
     impute,

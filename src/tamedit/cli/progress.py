@@ -13,8 +13,9 @@ class RunProgress:
         """`counted`: what is counted instead of steps; from 0, several at a time, and no line for work that is soon done."""
         self.quiet, self.plain_seconds, self.counted = quiet, plain_seconds, counted
         self.bar: Any = None
-        self.started = self.said = time.monotonic()
-        self.first, self.last = 0, 0  # steps before the first that was seen, and the last, of this stage
+        self.said = time.monotonic()
+        self.begun, self.first = 0.0, 0  # the first report of this stage: when, and its step
+        self.last, self.steps = 0, 0  # the last report
 
     def __enter__(self) -> "RunProgress":
         return self
@@ -30,20 +31,25 @@ class RunProgress:
         if self.quiet:
             return
         words = "  ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in numbers.items())
-        begins = step <= self.last or not self.last
-        self.last = step
+        begins = step <= self.last or steps != self.steps
+        self.last, self.steps = step, steps
         if sys.stderr.isatty():
             self._draw(step, steps, words, begins)
             return
         now = time.monotonic()
         if begins:  # training, or a public stage before it
-            self.first, self.started = 0 if self.counted else step - 1, self.said
+            self.first, self.begun = step, now
         if now - self.said >= self.plain_seconds or (step == steps and not self.counted):
-            pace = (now - self.started) / max(step - self.first, 1)
-            left = f"{pace * (steps - step):.0f} s left"
+            left = self._left(step, steps, now)
             said = [f"{self.counted or 'step'} {step}/{steps}", words, left]
             print("  ".join(one for one in said if one), file=sys.stderr, flush=True)
             self.said = now
+
+    def _left(self, step: int, steps: int, now: float) -> str:
+        """From the pace since the first report: what came before it (reading, preparing) says nothing about the pace."""
+        if step == self.first:
+            return "" if step < steps else "0 s left"
+        return f"{(now - self.begun) / (step - self.first) * (steps - step):.0f} s left"
 
     def _draw(self, step: int, steps: int, words: str, begins: bool) -> None:
         if self.bar is None:

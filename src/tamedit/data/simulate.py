@@ -19,7 +19,7 @@ to run, but it is not independent of `ideal`: a study that pre-trains on it and 
 `variety` draws those four again for every meter, over a range that is much wider than they were moved.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -83,6 +83,7 @@ def simulate(
     variety: float = 0.0,
     minutes: int = 60,
     region: Region = USUAL,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Series:
     """Load of `meters` households in kWh per hour; the default is one meter, 964 days of hours up to 2025-08-22.
 
@@ -93,6 +94,7 @@ def simulate(
     nothing of the kind happens. `variety` spreads what the constants fix: base load, habits, appliances and heating of every
     meter are multiplied by log-normal factors with this deviation of the logarithm (0: none), for a fleet that a model may be
     trained on before it meets homes that nobody has looked at. One meter comes in the wide layout, several in the long one.
+    `progress(done, meters)` hears of meters.
     """
     _check(meters, hours, seed, spike_rate, negative_rate, outage_rate)
     if not 0 <= variety <= 2:
@@ -108,6 +110,8 @@ def simulate(
         _disturb(load, generator, spike_rate / per_hour, negative_rate / per_hour)
         load[_outages(generator, rows, outage_rate / per_hour, outage_hours * per_hour)] = np.nan
         values[meter] = load
+        if progress is not None:
+            progress(meter + 1, meters)
     return _series(values, times, minutes, f"Simulated with seed {seed}: no real person's data.")
 
 

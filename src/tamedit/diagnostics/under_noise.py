@@ -24,16 +24,18 @@ from tamedit.runs.config import RunConfig, Speed
 from tamedit.runs.folder import DataFacts, load_run
 from tamedit.runs.provenance import Reference
 from tamedit.tasks.model import Model
+from tamedit.training.loop import Progress
 from tamedit.training.run import train
 
 SHARES = (1.0, 0.5, 0.25, 0.125)
 WINDOWS, SAMPLES = 32, 10
 
 
-def measure_under_noise(run: Path, public: bool = False) -> Reference:
+def measure_under_noise(run: Path, public: bool = False, *, progress: Progress | None = None) -> Reference:
     """The reference of a finished run with noise and without bounds; its data must be public or simulated.
 
     The run must have been trained with reproducible noise (`test_only=True`), since it is trained again for every share.
+    `progress` hears of the steps of all these trainings together.
     """
     config, facts = load_run(run)
     if config.privacy is None or not config.privacy.test_only or config.start is not None:
@@ -44,8 +46,9 @@ def measure_under_noise(run: Path, public: bool = False) -> Reference:
     found = measure_run(run, public=public)
     _, split = load_split(config.source, private=True, study=facts.study, **facts.reading)
     scores = {0.0: _score(run, split)}  # no bounds at all
-    for share in SHARES:
-        scores[share] = _trained_score(config, facts, split, found.magnitudes.scaled(share))
+    for number, share in enumerate(SHARES):
+        heard = None if progress is None else _part(progress, number)
+        scores[share] = _trained_score(config, facts, split, found.magnitudes.scaled(share), heard)
     best = min(SHARES, key=lambda share: scores[share])
     factor = best / TIGHTNESS["medium"]
     return found.model_copy(
@@ -58,11 +61,20 @@ def measure_under_noise(run: Path, public: bool = False) -> Reference:
     )
 
 
-def _trained_score(config: RunConfig, facts: DataFacts, split: Split, bounds: Bounds) -> float:
+def _part(progress: Progress, number: int) -> Progress:
+    """The steps of one of the trainings, counted from where the one before ended."""
+    return lambda step, steps, numbers: progress(number * steps + step, len(SHARES) * steps, numbers)
+
+
+def _trained_score(
+    config: RunConfig, facts: DataFacts, split: Split, bounds: Bounds, progress: Progress | None
+) -> float:
     network = config.network.model_copy(update={"bounds": (bounds,)})
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "run"
-        train(split, config.model_copy(update={"network": network}), folder, facts=facts, speed=Speed())
+        train(
+            split, config.model_copy(update={"network": network}), folder, facts=facts, speed=Speed(), progress=progress
+        )
         return _score(folder, split)
 
 

@@ -8,8 +8,7 @@
 
 The work falls into parts that know nothing of each other: some meters (a random stream belongs to the name of a meter and a place
 in it), a group of homes (their own numbers), a task of the evaluation (its own name). So the parts together are what one machine
-makes, up to the rounding of products of large and small matrices. One thing more: a gap with less than a quarter of known cells
-around it waits until the other gaps of its part are filled, so its samples may come from another stream.
+makes, up to the rounding of products of large and small matrices.
 
 The folder of the model must have the same path on every machine. Nothing here trains: what a private run may see stays in it.
 """
@@ -17,6 +16,7 @@ The folder of the model must have the same path on every machine. Nothing here t
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
+from inspect import signature
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 
 from tamedit.data.loading import Data
+from tamedit.data.reader import read
 from tamedit.data.series import Series
 from tamedit.data.split import Split
 from tamedit.errors import UserError
@@ -37,7 +38,9 @@ from tamedit.tasks.fleet_table import asked, homes_table
 from tamedit.tasks.model import Model
 
 METERS = 10  # of a part
-READING = ("time", "id", "value", "targets", "covariates", "frequency", "timezone", "missing_covariates", "static")
+READING = [
+    one.name for one in signature(read).parameters.values() if one.kind is one.KEYWORD_ONLY
+]  # how to read a table
 
 
 def impute(client: Any, folder: str | Path, data: Data, *, meters: int = METERS, **choices: Any) -> pd.DataFrame:

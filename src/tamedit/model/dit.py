@@ -64,15 +64,17 @@ def _flat(asked: Int64[Tensor, "B R"], length: int) -> Int64[Tensor, " N"]:
 
 
 def apply(layer: nn.Module, inputs: Float[Tensor, "B L C"], then: Then = "none") -> Float[Tensor, "B L D"]:
-    """A layer and the activation after it; by one kernel if it is an ordinary one that nobody listens to."""
-    if (
-        not torch.is_grad_enabled()
-        and type(layer) is nn.Linear
-        and not (layer._forward_hooks or layer._forward_pre_hooks)
-    ):
+    """A layer and the activation after it; by oneDNN's kernel if it is an ordinary one that nobody listens to."""
+    if type(layer) is nn.Linear and not watched(layer):
         return linear(inputs, layer.weight, layer.bias, then)
     plain: Tensor = layer(inputs)
     return F.gelu(plain, approximate="tanh") if then == GELU else plain
+
+
+def watched(layer: nn.Module) -> bool:
+    """Whether somebody wants the layer itself to be called: hooks (Opacus), or another forward (the private engine)."""
+    hooks = (layer._forward_hooks, layer._forward_pre_hooks, layer._backward_hooks, layer._backward_pre_hooks)
+    return "forward" in layer.__dict__ or any(hooks)
 
 
 class Attention(nn.Module):
@@ -112,10 +114,10 @@ class Block(nn.Module):
         return h + gated(for_mlp, self._mlp(modulate(self.norm(h), for_mlp)))
 
     def _mlp(self, v: Float[Tensor, "B R D"]) -> Float[Tensor, "B R D"]:
-        if not torch.is_grad_enabled():
-            return apply(self.mlp[2], apply(self.mlp[0], v, GELU))
-        mixed: Tensor = self.mlp(v)
-        return mixed
+        if watched(self.mlp) or watched(self.mlp[1]):
+            mixed: Tensor = self.mlp(v)
+            return mixed
+        return apply(self.mlp[2], apply(self.mlp[0], v, GELU))
 
 
 class DiffusionTransformer(nn.Module):
@@ -154,7 +156,7 @@ class DiffusionTransformer(nn.Module):
     def prepare(self, context: Context) -> Prepared:
         """Tokens and condition of what is observed: computed once, used at every step of a sampler."""
         known = torch.cat([context.values, context.observed, context.anchor, context.covariates], dim=-1)
-        tokens = self.context_input(known) + self.positions[: known.shape[1]]  # (B, L, D)
+        tokens = apply(self.context_input, known) + self.positions[: known.shape[1]]  # (B, L, D)
         unknown = (context.observed < context.channels[:, None, :]).any(-1)  # (B, L)
         return Prepared(tokens, self.condition_encoder(context), unknown, asked_steps(unknown))
 

@@ -245,7 +245,9 @@ class Model:
                 raise UserError("`begin` says which homes go on and from when; give `days` alone with it.")
             fleet, population = asked(self.spec, 1, None, days, None, redraw, seed)
             draw = self._drawing(fleet, sampler)
-            return continued_table(continued(fleet, population, self.read(begin), draw))
+            series = self.read(begin)
+            lives = told(continued(fleet, population, series, draw), 1, len(series.meters), progress)
+            return continued_table(lives)
         if homes is not None:
             if count is not None:
                 raise UserError("`count` asks for windows and `homes` for homes; leave one of them out.")

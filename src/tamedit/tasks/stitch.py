@@ -4,7 +4,8 @@ Windows overlap by half. A *gap* is a run of rows with missing cells. A gap that
 alone, so that each sample is one coherent path through it: by the window with most known cells around it (the largest share of
 known cells, less half of the distance of the gap's middle from the window's). A gap longer than that is filled from its
 edges inwards, in passes: what is filled counts as known in the next pass, sample by sample, and windows that touch are
-never used for one gap in the same pass. A window is used once a quarter of its cells are known.
+never used for one gap in the same pass. A window is used once a quarter of its cells are known; a meter that has no such
+window takes its best one. No meter's fill depends on the others.
 
 Only missing cells are stored: M of them, S samples each.
 """
@@ -119,11 +120,9 @@ def _assign(
     """
     share = _inside(known, starts, length) / length  # (W, K)
     asked = _inside(wanted & ~known, starts, length) > 0
-    needed = asked.any(axis=1)
+    needed: np.ndarray = np.any(asked, axis=1)
     share = np.where(asked, share, np.inf).min(axis=1)  # (W,)
-    usable = needed & (share >= LEAST_KNOWN)
-    if not usable.any():  # no gap has enough known cells around it: take the best
-        usable = needed & (share >= share[needed].max())
+    usable = needed & (share >= _enough(share, needed, np.searchsorted(offsets, starts, side="right") - 1))
     chosen, share = starts[usable], share[usable]
     begins, ends = _gaps(known, wanted, offsets)
     whole = _window_of_whole_gaps(begins, ends, chosen, share, length)  # (N,), −1 for a gap that fits in no window
@@ -138,6 +137,18 @@ def _assign(
     number = np.full(len(chosen) + 1, -1, dtype=np.int64)  # the last entry stands for −1
     number[used] = np.arange(len(used))
     return chosen[used], number[owner]
+
+
+def _enough(
+    share: Float[np.ndarray, " W"], needed: Bool[np.ndarray, " W"], meter: Int64[np.ndarray, " W"]
+) -> Float[np.ndarray, " W"]:
+    """What a window must know to be used: a quarter, or as much as the best of its meter where none has that much.
+
+    Each meter by itself: its fill is the same whatever other meters are there.
+    """
+    best = np.full(meter.max(initial=-1) + 1, -np.inf)
+    np.maximum.at(best, meter[needed], share[needed])
+    return np.minimum(best, LEAST_KNOWN)[meter]
 
 
 def _window_of_whole_gaps(

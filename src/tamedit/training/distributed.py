@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ import torch.distributed as dist
 
 from tamedit.errors import Resumable
 
+PATIENCE = timedelta(minutes=10)  # for one that does not come to a meeting; what one does alone takes less
 GONE = (
     "Another process of this run ended or cannot be reached, so this one stops; start all of them again with resume=True to "
     "continue from the last checkpoint."
@@ -100,7 +102,7 @@ def join_world() -> World:
     if not dist.is_initialized():
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-            dist.init_process_group("cpu:gloo,cuda:nccl")
+            dist.init_process_group("cpu:gloo,cuda:nccl", timeout=PATIENCE)
         else:
-            dist.init_process_group("gloo")
+            dist.init_process_group("gloo", timeout=PATIENCE)
     return World(dist.get_rank(), dist.get_world_size())

@@ -11,6 +11,7 @@ from tamedit.diffusion.loss import denoising_loss, draw_noise
 from tamedit.diffusion.process import Process
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.privacy.engine import ClippedSum, Engine
+from tamedit.privacy.engine.workspace import keep_freed_memory
 from tamedit.streams import example_keys, step_generator
 from tamedit.training.distributed import World
 from tamedit.training.recorder import Recorder, path_of
@@ -93,6 +94,7 @@ class PlainGradients:
         self.batch_size, self.world, self.recorder = batch_size, world or World(), recorder
         self.device = next(network.parameters()).device
         self.engine = Engine(network, groups=path_of, keep_memory=False) if recorder and recorder.every else None
+        keep_freed_memory()  # for the whole process, as the private engine asks for
 
     def indices(self, step: int) -> np.ndarray:
         """Windows of this step: drawn with equal chances, a function of the seed and the step."""

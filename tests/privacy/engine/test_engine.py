@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from oracles.per_unit_gradients import clipped_sum, norm, per_unit_gradients, relative_error
+from tamedit import kernels
 from tamedit.errors import UserError
 from tamedit.privacy.engine.clipping import AUTOMATIC_FLOOR, Engine
 
@@ -265,3 +266,27 @@ def test_a_factored_norm_does_not_vanish_where_the_square_of_one_factor_does():
     result = Engine(layer, clip=1.0)(lambda module, rows: module(rows).sum(1) * 1e-30, batch, units=2)
     assert torch.allclose(result.norms, torch.full((2,), 8.0, dtype=result.norms.dtype))
     assert float(result.sums["weight"].norm()) == pytest.approx(2.0, rel=1e-5)
+
+
+@pytest.mark.skipif(kernels._KERNEL is None, reason="this PyTorch has no oneDNN")
+def test_inputs_get_their_gradients_by_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two layers: two calls forward, and one backward, since nothing trained is behind the first layer."""
+    torch.manual_seed(0)
+    module, batch, calls = (
+        nn.Sequential(nn.Linear(WIDTH, 8), nn.Tanh(), nn.Linear(8, 3)),
+        torch.randn(6, LENGTH, WIDTH),
+        [],
+    )
+    engine = Engine(module, clip=0.1)
+
+    def losses(module: nn.Module, rows: Tensor) -> Tensor:
+        return module(rows).square().sum((1, 2))
+
+    engine(losses, batch, units=6)  # tests whether examples mix, with passes of its own
+    kernel = kernels._KERNEL
+    monkeypatch.setattr(kernels, "_KERNEL", lambda *arguments: calls.append(1) or kernel(*arguments))
+    by_kernel = engine(losses, batch, units=6).sums
+    assert len(calls) == 3
+    monkeypatch.setattr(kernels, "_KERNEL", None)
+    for name, plain in engine(losses, batch, units=6).sums.items():
+        torch.testing.assert_close(by_kernel[name], plain, rtol=1e-5, atol=1e-7)

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -212,3 +213,27 @@ def test_two_processes_give_the_gradient_of_one(tmp_path: Path) -> None:
         assert worker.returncode == 0, errors[-2000:]
     both = torch.load(tmp_path / "gradient.pt", weights_only=True)
     torch.testing.assert_close(both, alone, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(("steps", "most"), [(1, 1), (300, 4), (20_000, 21)])
+def test_epsilon_is_computed_a_few_times_and_reused(steps: int, most: int) -> None:
+    """Computing it at every step would cost more than the step's share; the first and the last value are always new."""
+    asked: list[int] = []
+    source = object.__new__(PrivateGradients)
+    source.until, source.epsilon, source.recorder = steps, float("nan"), None
+    source.plan = SimpleNamespace(unit="day", delta=1e-5)  # type: ignore[assignment]
+    step = 0
+
+    def epsilon(*arguments: object, **choices: object) -> SimpleNamespace:
+        asked.append(step)
+        return SimpleNamespace(value=float(step))
+
+    source.ledger = SimpleNamespace(record=SimpleNamespace(epsilon=epsilon))  # type: ignore[assignment]
+    losses = torch.zeros(1)
+    for step in range(steps):
+        said = source._numbers(step, losses, losses)["epsilon"]
+        assert said == asked[-1]
+        assert step - said < max(100, steps / 20)
+    assert asked[0] == 0
+    assert said == steps - 1
+    assert len(asked) <= most

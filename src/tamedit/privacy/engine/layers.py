@@ -133,7 +133,7 @@ class LinearSite(Site):
         return output
 
     def input_gradient(self, gradient: Tensor) -> Tensor:
-        return gradient @ like(self.weight, gradient)
+        return linear(gradient, like(self.weight, gradient).t().contiguous(), None)
 
     def form(self, inputs: Tensor, gradient: Tensor) -> dict[str, Piece]:
         weight = self.weight

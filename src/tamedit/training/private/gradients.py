@@ -26,10 +26,12 @@ from tamedit.training.source import by_work, engine_losses, noised_batch
 from tamedit.windows.examples import Examples
 
 LOGGED = f"losses, gradient norms and clipping rates in the folder {NOT_PRIVATE}"
-EPSILON_EVERY, UPDATES = (
-    25,
-    100,
-)  # ε in the progress bar: so many steps between two updates at least, so many updates at most
+EPSILON_EVERY, UPDATES = 100, 20  # ε in the progress bar: so many steps between two updates at least, so many at most
+
+
+def steps_between_updates(steps: int) -> int:
+    """How many steps show the same ε: computing it takes less than a thousandth of training (`benchmarks/accountant.py`)."""
+    return max(EPSILON_EVERY, math.ceil(steps / UPDATES))
 
 
 @contextmanager
@@ -112,7 +114,7 @@ class PrivateGradients:
     def _numbers(self, step: int, losses: torch.Tensor, norms: torch.Tensor) -> dict[str, float]:
         """What is logged: none of it is private, except ε, which is no secret."""
         if self.ledger is not None and (
-            step % max(EPSILON_EVERY, self.until // UPDATES) == 0 or step + 1 == self.until or math.isnan(self.epsilon)
+            step % steps_between_updates(self.until) == 0 or step + 1 == self.until or math.isnan(self.epsilon)
         ):
             self.epsilon = self.ledger.record.epsilon(self.plan.unit, self.plan.delta, with_rdp=False).value
         seen = len(norms) > 0
