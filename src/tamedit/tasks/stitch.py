@@ -148,7 +148,7 @@ def _enough(
     """
     best = np.full(meter.max(initial=-1) + 1, -np.inf)
     np.maximum.at(best, meter[needed], share[needed])
-    return np.minimum(best, LEAST_KNOWN)[meter]
+    return np.asarray(np.minimum(best, LEAST_KNOWN)[meter])
 
 
 def _window_of_whole_gaps(
