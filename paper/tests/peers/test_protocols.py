@@ -66,8 +66,7 @@ def test_tslib_is_mse_and_mae_over_all_masked_cells(two_channels: tuple[Model, S
         expected = {"MSE": np.square(error).mean(), "MAE": np.abs(error).mean()}
         row = result.of("25 %", method)
         assert row.values == pytest.approx(expected, rel=1e-4)
-        low, high = row.intervals["MSE"] or (0, 0)
-        assert low <= (row.values["MSE"] or 0) <= high
+        assert row.intervals["MSE"] is None, "six windows that overlap are too few for an interval"
     plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert plain["published"] == []
     assert plain["tasks"]["50 %"]["model"]["MSE"] > 0
