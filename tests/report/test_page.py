@@ -318,4 +318,5 @@ def test_dates_of_any_span_find_their_ticks() -> None:
         with warnings.catch_warnings():
             warnings.filterwarnings("error", message="AutoDateLocator was unable")
             last = first + pd.Timedelta(int(minutes), "min")
-            axis.xaxis.get_major_locator().get_locator(first.to_pydatetime(), last.to_pydatetime())
+            found = axis.xaxis.get_major_locator().get_locator(first.to_pydatetime(), last.to_pydatetime())
+        assert found is not None
