@@ -77,3 +77,17 @@ def test_a_table_that_is_too_wide_is_folded_and_not_cut(
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith(("│", "┃"))]
     assert all(len(row) <= width and row[-1] in "│┃" for row in rows)
     assert "│ autocorr., 1 week │" in "\n".join(rows)
+
+
+def test_a_table_that_just_fits_breaks_no_word(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The demo's last table on a terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    heads = ("what is asked", "private model", "best free guess", "which is", "gain", "is surely")
+    row = ("cold start, one season known", 0.112, 0.121, "draws from the distribution", "+15.9%", "not sure")
+    print_table("", heads, [row], words=(0, 3, 5))
+    out = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in out.splitlines())
+    shown = set(out.replace("│", " ").replace("┃", " ").split())
+    assert {word for text in (*heads, *map(str, row)) for word in text.split()} <= shown

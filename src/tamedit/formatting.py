@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -100,22 +100,38 @@ def print_table(
     cells = list(rows)
     if words is None:
         words = [at for at in range(len(heads)) if all(isinstance(row[at], str) for row in cells)]
-    made, left = Table(title=escape(title), title_justify="left", show_header=any(heads)), set(words)
-    for at, head in enumerate(heads):
-        longest = max((len(_plain(row[at])) for row in cells), default=0)
-        whole = min(longest, NAME) if at == 0 else None
-        made.add_column(
-            escape(head),
-            justify="left" if at in left else "right",
-            overflow="fold",
-            min_width=whole,
-            no_wrap=longest == whole,  # else rich narrows it first, and then finds it wider than the terminal allows
-        )
+    made, left, console = (
+        Table(title=escape(title), title_justify="left", show_header=any(heads)),
+        set(words),
+        Console(),
+    )
+    texts = [[head, *(_plain(row[at]) for row in cells)] for at, head in enumerate(heads)]
+    for at, (head, width) in enumerate(zip(heads, _widths(texts, console.width), strict=True)):
+        longest = max(map(len, texts[at][1:]), default=0)
+        whole = min(longest, NAME) if at == 0 and width is None else None
+        justify: Literal["left", "right"] = "left" if at in left else "right"
+        # Without no_wrap rich narrows a name first, and then finds it wider than the terminal allows.
+        fit: dict[str, Any] = {"width": width} if width else {"min_width": whole, "no_wrap": longest == whole}
+        made.add_column(escape(head), justify=justify, overflow="fold", **fit)
     for row in cells:
         made.add_row(*(one if isinstance(one, Text) else Text(_plain(one)) for one in row))
-    Console().print(made)
+    console.print(made)
     if any(_plain(one) == NOTHING for row in cells for one in row):
         print(f"{NOTHING}: {nothing}.")
+
+
+def _widths(texts: Sequence[Sequence[str]], console: int) -> list[int | None]:
+    """How wide each column is, without its frame, so that no name in the first and no word is broken; None if they do not fit."""
+    wanted = [max(map(len, column)) for column in texts]
+    widths = [max((len(word) for text in column for word in text.split()), default=0) for column in texts]
+    widths[0] = min(NAME, wanted[0])
+    spare = console - 3 * len(texts) - 1 - sum(widths)
+    if spare < 0:
+        return [None] * len(texts)
+    for at, most in (*list(enumerate(wanted))[1:], (0, wanted[0])):
+        more = max(0, min(spare, most - widths[at]))
+        widths[at], spare = widths[at] + more, spare - more
+    return list(widths)
 
 
 def _plain(value: Any) -> str:
