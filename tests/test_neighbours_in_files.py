@@ -11,12 +11,15 @@ import pandas as pd
 import pytest
 
 from tamedit.data.loading import load_split
+from tamedit.data.reader import read
 from tamedit.data.reading.several import one_text, place_of
 from tamedit.data.study import Study
 from tamedit.errors import UserError
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.layout import PrivateLayout, private_layout
 from tamedit.runs.recipe import make_config
+from tamedit.runs.request import TrainRequest
+from tamedit.training.requested import ledger_of
 from test_neighbours import CLIP, clipped_sum, contents
 
 HOURS = pd.date_range("2023-03-06", "2023-05-01", freq="3h", inclusive="left")
@@ -149,3 +152,22 @@ def test_another_name_of_a_file_has_the_same_ledger(tmp_path: Path) -> None:
     (tmp_path / "homes.csv").write_text("time,kwh\n")
     (tmp_path / "link.csv").symlink_to(tmp_path / "homes.csv")
     assert place_of(tmp_path / "link.csv") == tmp_path / "homes.csv" == place_of(tmp_path / "homes.csv")
+
+
+def test_a_link_with_a_ledger_of_its_own_is_asked_about(tmp_path: Path) -> None:
+    """Runs of earlier versions were charged beside the link: that budget must not be forgotten in silence."""
+    (tmp_path / "homes.csv").write_text("time,kwh\n")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "homes.csv")
+    request = TrainRequest(out=tmp_path / "run", privacy=Privacy(epsilon=1, unit="week"))
+    assert ledger_of(str(tmp_path / "link.csv"), request) == tmp_path / "homes.privacy-ledger.jsonl"
+    (tmp_path / "link.privacy-ledger.jsonl").write_text("")
+    with pytest.raises(UserError, match="is a ledger, too; name the one that knows all runs"):
+        ledger_of(str(tmp_path / "link.csv"), request)
+
+
+def test_a_meter_that_cannot_be_read_is_no_remark(tmp_path: Path) -> None:
+    place, _ = folder(tmp_path / "meters", homes(3))
+    (place / "README.txt").write_text("The meters of our street, read in 2023.\n")
+    (place / "home9.txt").write_text("time,kwh\n2023-03-06 00:00,1\n2023-03-06 03:00,x17\n")
+    with pytest.raises(UserError, match="home9"):
+        read(place)

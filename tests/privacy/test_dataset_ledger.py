@@ -12,7 +12,7 @@ import pytest
 from tamedit.errors import UserError
 from tamedit.privacy import chain
 from tamedit.privacy.accountant import Mechanism, epsilon
-from tamedit.privacy.entries import chained, read
+from tamedit.privacy.entries import AUDITED, chained, read
 from tamedit.privacy.ledger import BudgetEnded, Ledger, affordable_steps
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.statement import Statement
@@ -135,13 +135,19 @@ def test_a_run_that_was_cut_short_takes_no_more_when_the_others_are_silent(tmp_p
 
 
 def test_the_ledger_that_leaves_names_no_folder(tmp_path: Path) -> None:
-    shared, said = tmp_path / "data.jsonl", "an audit: "
+    shared, said = tmp_path / "data.jsonl", AUDITED
     source = os.pathsep.join(["/clients/alice baker/homes.csv", "/clients/other/more.csv"])
     with Ledger.open(tmp_path / "a", plan(), WEEK, shared=shared, data=said + source) as ledger:
         ledger.take()
     assert read(tmp_path / "a").segments[0].data == said + os.pathsep.join(["homes.csv", "more.csv"])
     assert "clients" not in (tmp_path / "a" / "ledger.jsonl").read_text()
     assert read(shared).segments[0].data == said + source, "the curator's own ledger keeps the place"
+    place = tmp_path / "alice: baker" / "homes.csv"
+    place.parent.mkdir()
+    place.write_text("time,kwh\n")
+    with Ledger.open(tmp_path / "b", plan(), WEEK, shared=shared, data=str(place)) as ledger:
+        ledger.take()
+    assert "alice" not in (tmp_path / "b" / "ledger.jsonl").read_text()
 
 
 def test_a_run_that_was_copied_is_not_called_the_only_one(tmp_path: Path) -> None:

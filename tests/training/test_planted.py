@@ -14,9 +14,9 @@ from tamedit.errors import UserError
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.privacy.audit import DiracStep
 from tamedit.privacy.audit.dirac import dirac_losses
+from tamedit.privacy.entries import AUDITED
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.settings import Privacy
-from tamedit.runs.folder import AUDITED
 from tamedit.runs.release import release
 from tamedit.runs.request import TrainRequest
 from tamedit.training import planted

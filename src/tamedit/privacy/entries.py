@@ -20,6 +20,7 @@ from tamedit.privacy.plan import PrivacyPlan, digest
 from tamedit.privacy.units import Contribution
 
 FILE_NAME = "ledger.jsonl"
+AUDITED = "an audit with planted homes, never to be released: "  # before the source of such a run, in its ledger
 TRAINING = "training"
 COUNTING = "counting"  # among the facts of a segment that counts examples before the plan of training is made
 REPAIRED = "repaired"  # steps that a line paid for which a crash left incomplete

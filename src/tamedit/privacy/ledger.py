@@ -28,7 +28,7 @@ from typing import Any, Self
 from tamedit.errors import UserError
 from tamedit.privacy.accountant import Mechanism, epsilon
 from tamedit.privacy.chain import Chain
-from tamedit.privacy.entries import FILE_NAME, TRAINING, Record, Segment, lacking, merged
+from tamedit.privacy.entries import AUDITED, FILE_NAME, TRAINING, Record, Segment, lacking, merged
 from tamedit.privacy.plan import PrivacyPlan
 from tamedit.privacy.units import Contribution
 
@@ -229,8 +229,10 @@ class Ledger:
 
 def _without_folders(data: str) -> str:
     """The names of files alone: a run's own ledger leaves with a release, and folders may name people."""
-    words, mark, places = data.rpartition(": ")
-    return words + mark + os.pathsep.join(Path(place).name for place in places.split(os.pathsep))
+    words = AUDITED if data.startswith(AUDITED) else ""
+    plain = data.removeprefix(words)
+    places = [plain] if Path(plain).exists() else plain.split(os.pathsep)  # a folder's name may hold the mark
+    return words + os.pathsep.join(Path(place).name for place in places)
 
 
 def affordable_steps(record: Record, plan: PrivacyPlan, epsilon_limit: float, most: int | None = None) -> int:

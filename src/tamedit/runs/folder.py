@@ -37,7 +37,6 @@ RUN, READING, SCALING, BOUNDS = "run.json", "reading.json", "scaling.json", "bou
 PEOPLE, EVOLVED = "population.json", "evolved.json"
 CHECKPOINT = "checkpoint.safetensors"
 NOT_PRIVATE = "not-private"  # the folder of what must not be shared with a model
-AUDITED = "an audit with planted homes, never to be released: "  # before the source of such a run, in its ledger
 BEGUN = (RUN, READING, LEDGER, CHECKPOINT)  # what a private run writes before its first step
 
 

@@ -20,13 +20,13 @@ from typing import Any
 
 from tamedit.errors import UserError
 from tamedit.files import unreadable, write_text
+from tamedit.privacy.entries import AUDITED, Record
 from tamedit.privacy.entries import FILE_NAME as LEDGER
-from tamedit.privacy.entries import Record
 from tamedit.privacy.statement import Statement
 from tamedit.runs.agreement import check_agreement, unpaid
 from tamedit.runs.artifact import SOFTWARE, SPECIFICATION, WEIGHTS, ModelSpec, load_model
 from tamedit.runs.cards import PRIVACY_CARD, STATED, derived, gaps, privacy_card, rendered
-from tamedit.runs.folder import AUDITED, EVOLVED
+from tamedit.runs.folder import EVOLVED
 from tamedit.runs.signature import SIGNATURE, fingerprint, load_key, signed
 
 MANIFEST = "manifest.json"

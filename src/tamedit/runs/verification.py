@@ -28,7 +28,6 @@ from tamedit.runs.release import (
 )
 
 FIELDS = ("version", "made", "acknowledged", "stated", "signed_by", "weights_sha256", "ledger_sha256")
-# What a copy from a model repository has besides: its page, and what is no file of anybody.
 NUMBERS = (
     "private",
     "unit",
@@ -41,6 +40,7 @@ NUMBERS = (
     "mechanisms",
     "test_only",
 )
+# What a copy from a model repository has besides: its page, and what is no file of anybody.
 OF_REPOSITORIES = ("README.md", ".gitattributes", ".cache")
 CARDS = (MODEL_CARD, PRIVACY_CARD, *(name for name in TEMPLATES if name != MODEL_CARD))
 

@@ -25,10 +25,10 @@ from tamedit.diffusion.loss import denoising_loss
 from tamedit.errors import UserError
 from tamedit.files import write_text
 from tamedit.privacy.audit import Claim, DiracStep, Finding, from_scores, toss, white_box
-from tamedit.privacy.entries import Record, read
+from tamedit.privacy.entries import AUDITED, Record, read
 from tamedit.runs.artifact import SPECIFICATION, WEIGHTS, load_model
 from tamedit.runs.config import Speed
-from tamedit.runs.folder import AUDITED, CHECKPOINT
+from tamedit.runs.folder import CHECKPOINT
 from tamedit.runs.layout import layout_of
 from tamedit.runs.request import TrainRequest
 from tamedit.training.loop import Progress

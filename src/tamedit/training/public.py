@@ -102,6 +102,11 @@ def simulated_start(
     progress: Progress | None = None,
 ) -> Initial:
     """A model of simulated homes, for a run on `series`: trained in the run's folder, or found there."""
+    if series.static:
+        raise UserError(
+            "A model of simulated homes knows no attributes of meters, so init='simulated' does not go with `static`; "
+            "begin from init='homes'."
+        )
     if len(series.targets) != 1 or series.covariate_names:
         raise UserError(
             "A model of simulated homes has one target and no covariates except the calendar, but these series have "

@@ -174,9 +174,19 @@ def ledger_of(data: Data, request: TrainRequest) -> Path | None:
     if not isinstance(data, str | Path):
         return None
     if str(data) not in SOURCES:
-        place = place_of(data)
-        return place.with_name((place.name if place.is_dir() else place.stem) + OF_DATA)
+        found, given = _beside(place_of(data)), _beside(Path(data))
+        if Path(data).is_symlink() and given != found and given.is_file():
+            raise UserError(
+                f"{data} is a link to {place_of(data)}, which has its ledger beside it, and {given} is a ledger, too; name the "
+                "one that knows all runs on this data with `ledger`."
+            )
+        return found
     return None if request.out is None else request.out.parent / f"{data}{OF_DATA}"
+
+
+def _beside(data: Path) -> Path:
+    """The ledger beside a file or a folder."""
+    return data.with_name((data.name if data.is_dir() else data.stem) + OF_DATA)
 
 
 def plan_request(data: Data, request: TrainRequest, *, cores: int = CORES) -> Proposal:

@@ -325,7 +325,7 @@ def test_what_is_no_table_in_a_folder_is_left_out_or_named(tmp_path: Path) -> No
     write(folder / "notes.md", "nothing")
     found = read(folder)
     assert len(found.meters) == 3
-    assert "1 text file without a table was left out of the folder." in found.notes
+    assert "1 text file without a table was left out of the folder." in found.findings
     write(folder / "home_4.txt", "time,kwh\n" + rows())
     assert len(read(folder).meters) == 4, "a table in a .txt is read"
     for content in ("time,kwh\n", ""):

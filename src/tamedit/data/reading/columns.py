@@ -71,7 +71,7 @@ def find_roles(table: Table, wanted: Wanted) -> Roles:
     for name in named:
         if name not in columns:
             role = next((one for one in ("time", "id") if name == getattr(wanted, one)), "targets")
-            role = "covariates" if name in wanted.covariates else role
+            role = "covariates" if name in wanted.covariates else "static" if name in wanted.static.names else role
             raise UserError(
                 f"There is no column {name!r} in {where}; its columns are {_listed(columns)}; if one of them holds it, name it "
                 f"with {role}={_alike(table, columns, role)}."

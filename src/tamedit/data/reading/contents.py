@@ -117,7 +117,7 @@ def _say_sheets(taken: str, names: list[str], content: Content) -> None:
     """Which sheet was read. Their names may be those of meters, which are private: they are findings, not assumptions."""
     if len(names) < 2 or content.notes:
         return
-    content.notes.append(f"Of {len(names)} sheets of the workbook only the first filled one was read.")
+    content.notes.append("Only the first filled sheet of the workbook was read.")
     others = ", ".join(repr(name) for name in names if name != taken)
     content.findings.append(f"The sheet {taken!r} was read, and not {others}; save another one as CSV to read it.")
 

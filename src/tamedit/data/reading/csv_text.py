@@ -172,7 +172,12 @@ def _is_header(lines: list[str], place: int) -> bool:
 
 def _cells(line: str, separator: str) -> list[str]:
     """The fields of a line, without the empty ones with which a spreadsheet pads it."""
-    cells = [cell.strip() for cell in next(csv.reader([line.rstrip("\r")], delimiter=separator), [])]
+    if separator not in line:  # one field may be longer than a parser takes
+        return [line.strip()] if line.strip() else []
+    try:
+        cells = [cell.strip() for cell in next(csv.reader([line.replace("\r", "")], delimiter=separator), [])]
+    except csv.Error:
+        return []
     while cells and not cells[-1]:
         cells.pop()
     return cells

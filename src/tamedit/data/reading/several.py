@@ -96,6 +96,9 @@ def place_of(source: str | Path) -> Path:
     return path.resolve() if path.is_symlink() else path  # another name of a data set has the same ledger
 
 
+_FIGURES = re.compile(r"\d+")  # a stamp and a reading have more of them than a sentence
+
+
 def load_files(paths: Sequence[Path], wanted_id: str | None, files_are: FilesAre | None) -> Table:
     """One table of all files, with a column of meters if the files are meters."""
     tables, names = [], []
@@ -110,9 +113,9 @@ def load_files(paths: Sequence[Path], wanted_id: str | None, files_are: FilesAre
     where.before = tuple(sum(ends[:at]) for at in range(len(ends)))
     _check_columns(tables)
     joined = Table(_joined([table.frame for table in tables], where.before), where)
-    if left_out:  # without names: which meters there are is private
+    if left_out:  # how many is no public fact: one meter may decide it
         many = left_out > 1
-        joined.notes.append(
+        joined.findings.append(
             f"{left_out} text file{'s' * many} without a table {'were' if many else 'was'} left out of the folder."
         )
     for table in tables:
@@ -135,11 +138,12 @@ def _without_remarks(paths: Sequence[Path]) -> tuple[list[Path], int]:
 
 
 def _holds_rows(path: Path) -> bool:
-    """Whether a text has a header of two columns or more and rows."""
+    """Whether a text has a header of two columns or more and rows; one with lines of numbers that cannot be read is no remark."""
     try:
         return all(len(load_content(one).frame.columns) > 1 for one in contents(path))
     except UserError:
-        return False
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        return any(len(_FIGURES.findall(line)) > 3 for line in lines)
 
 
 def _all_of(path: Path, paths: Sequence[Path]) -> list[Table]:
