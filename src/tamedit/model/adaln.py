@@ -67,12 +67,9 @@ class BoundedAdaLNZero(nn.Module):
             )
         raw = self.projection(project(condition, self.bounds.condition))  # (B, branches · 3 · D)
         limits = (self.bounds.scale, self.bounds.shift, self.bounds.gate)
-        return tuple(
-            Modulation(
-                *(bound(part, limit, self.operator) for part, limit in zip(triple.chunk(3, -1), limits, strict=True))
-            )
-            for triple in raw.chunk(self.branches, -1)
-        )
+        kinds = raw.unflatten(-1, (self.branches, 3, -1)).unbind(2)  # γ, β and α of all branches: (B, branches, D)
+        bounded = [bound(kind, limit, self.operator) for kind, limit in zip(kinds, limits, strict=True)]
+        return tuple(Modulation(*branch) for branch in zip(*(kind.unbind(1) for kind in bounded), strict=True))
 
     @torch.no_grad()
     def load_dit(self, weight: Float[Tensor, "R C"], bias: Float[Tensor, " R"]) -> None:
