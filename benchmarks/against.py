@@ -3,9 +3,13 @@
     python benchmarks/against.py [REVISION] [--size mini] [--arms nonprivate ours_aware] [--repeats 9] [--allocator default|keep]
 
 Each revision lies in a work tree of its own and runs in a process of its own, one thread each; the two take turns, step by step,
-by processor time. Both make the arms of `benchmarks/dp_step.py` as this revision defines them: the same network, batch and
-masks. `losses` is the largest relative difference of the losses of the batch before the first step. The revision by default is
-the last one before the work on the step began.
+by processor time. The arms are those of `benchmarks/dp_step.py` in that revision, and two more, with masks of training:
+
+    training           the step without privacy as `tamedit train` takes it: the order of the batch, its parts, the allocator
+    training_private   the private one, with bounds
+
+Both revisions get the same network and batch; preparing it is not counted. `losses` is the largest relative difference of the
+losses of the batch before the first step. The revision by default is the last one before the work on the step began.
 """
 
 import argparse
@@ -15,8 +19,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from statistics import median, quantiles
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 BEFORE = "70a23d1"
@@ -50,6 +57,65 @@ class Revision:
         self.process.wait()
 
 
+def training_rows(size: str) -> tuple[Any, Any, Any]:
+    """Windows with masks of training, their diffusion times and their noise."""
+    import dp_step
+    import numpy as np
+
+    from tamedit.streams import example_keys
+    from tamedit.windows.masks import MaskConfig, draw_masks
+
+    windows, _, time, noise = dp_step.rows(dp_step.BATCH.get(size, 96))
+    keys = example_keys(0, "masks", 0, np.arange(len(windows)))
+    seen = draw_masks(keys, dp_step.LENGTH, MaskConfig())[..., None].float()
+    values = windows.context.values + windows.residual
+    context = replace(windows.context, values=values * seen, observed=seen)
+    return replace(windows, context=context, residual=values * (1 - seen), hidden=1 - seen), time, noise
+
+
+def training_losses(module: Any, rows: tuple[Any, Any, Any]) -> Any:
+    from tamedit.diffusion.loss import denoising_loss
+    from tamedit.diffusion.process import Process
+
+    return denoising_loss(module, *rows, Process())
+
+
+def training(arm: str, size: str) -> Callable[[], None]:
+    """A step as this revision's trainer takes it; the oldest ones had no order and no parts."""
+    import dp_step
+
+    rows = training_rows(size)
+    count, part = len(rows[1]), len(rows[1])
+    try:
+        from tamedit.training.source import PART as part
+        from tamedit.training.source import by_work
+    except ImportError:
+        pass
+    else:
+        rows = by_work(rows)
+    private = arm == "training_private"
+    module = dp_step.network(size, dp_step.AWARE if private else dp_step.Bounds())
+    adam = dp_step.optimiser(module)
+    if private:
+        engine = dp_step.Engine(module, clip=dp_step.CLIP)
+
+        def step() -> None:
+            dp_step.finish(module, adam, engine(training_losses, rows, units=count).sums, count)
+
+        return step
+    if part < count:
+        dp_step.keep_freed_memory()
+
+    def plain() -> None:
+        module.zero_grad(set_to_none=False)
+        for first in range(0, count, part):
+            own = slice(first, first + part)
+            (training_losses(module, (rows[0][own], rows[1][own], rows[2][own])).sum() / count).backward()
+        adam.step()
+
+    return plain
+
+
 def answer(arm: str, size: str, allocator: str) -> None:
     """The child: the losses, then the seconds of a step for every line that comes."""
     import dp_step
@@ -58,11 +124,13 @@ def answer(arm: str, size: str, allocator: str) -> None:
     torch.set_num_threads(1)
     if allocator == "keep":
         dp_step.keep_freed_memory()
-    batch = dp_step.rows(dp_step.BATCH.get(size, 96))
+    as_trained = arm.startswith("training")
+    batch: Any = training_rows(size) if as_trained else dp_step.rows(dp_step.BATCH.get(size, 96))
     with torch.no_grad():
-        losses = dp_step.losses(dp_step.network(size, dp_step.Bounds()), batch)
+        module = dp_step.network(size, dp_step.Bounds())
+        losses = (training_losses if as_trained else dp_step.losses)(module, batch)
     print(json.dumps(losses.tolist()), flush=True)
-    step = dp_step.ARMS[arm](size, batch)
+    step = training(arm, size) if as_trained else dp_step.ARMS[arm](size, batch)
     for _ in sys.stdin:
         begun = time.process_time()
         step()
@@ -94,7 +162,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("revision", nargs="?", default=BEFORE)
     parser.add_argument("--size", default="mini")
-    parser.add_argument("--arms", nargs="+", default=["nonprivate", "ours_vanilla", "ours_aware"])
+    parser.add_argument("--arms", nargs="+", default=["nonprivate", "ours_aware", "training", "training_private"])
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--allocator", choices=("default", "keep"), default="default")
     parser.add_argument("--answer", help=argparse.SUPPRESS)

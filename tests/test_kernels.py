@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from tamedit.kernels import _KERNEL, GELU, Then, fuses, linear
+from tamedit import kernels
+from tamedit.kernels import _KERNEL, GELU, Then, fuses, gelu, linear
 
 KERNEL = _KERNEL is not None
 
@@ -11,7 +12,10 @@ KERNEL = _KERNEL is not None
 @pytest.mark.parametrize("then", ["none", GELU])
 @pytest.mark.parametrize("shape", [(5, 7, 12), (0, 12), (3, 12)])
 @pytest.mark.parametrize("biased", [True, False])
-def test_the_numbers_are_those_of_double_precision(then: Then, shape: tuple[int, ...], biased: bool) -> None:
+def test_the_numbers_are_those_of_double_precision(
+    then: Then, shape: tuple[int, ...], biased: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "_FEWEST_ROWS", 1)
     torch.manual_seed(0)
     inputs, weight, bias = 2 * torch.randn(shape), torch.randn(9, 12), torch.randn(9) if biased else None
     expected = inputs.double() @ weight.double().T + (0.0 if bias is None else bias.double())
@@ -25,7 +29,10 @@ def test_the_numbers_are_those_of_double_precision(then: Then, shape: tuple[int,
 @pytest.mark.parametrize("then", ["none", GELU])
 @pytest.mark.parametrize("shape", [(5, 7, 12), (0, 12), (3, 12), (12,)])
 @pytest.mark.parametrize("biased", [True, False])
-def test_gradients_are_those_of_double_precision(then: Then, shape: tuple[int, ...], biased: bool) -> None:
+def test_gradients_are_those_of_double_precision(
+    then: Then, shape: tuple[int, ...], biased: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "_FEWEST_ROWS", 1)
     torch.manual_seed(0)
     leaves = [torch.randn(shape), torch.randn(9, 12), *([torch.randn(9)] if biased else [])]
     towards = torch.randn(*shape[:-1], 9)
@@ -39,8 +46,9 @@ def test_gradients_are_those_of_double_precision(then: Then, shape: tuple[int, .
         torch.testing.assert_close(single, double, rtol=1e-5, atol=1e-5)
 
 
-def test_gradients_of_views_and_of_sums_are_right() -> None:
+def test_gradients_of_views_and_of_sums_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their memory is not in order: a gradient that is one number repeated, inputs that are every other column."""
+    monkeypatch.setattr(kernels, "_FEWEST_ROWS", 1)
     torch.manual_seed(0)
     wide, weight = torch.randn(35, 24, requires_grad=True), torch.randn(9, 12, requires_grad=True)
     ours = torch.autograd.grad(linear(wide[:, ::2], weight, None).sum(), (wide, weight))
@@ -57,8 +65,9 @@ def test_only_what_is_asked_for_gets_a_gradient() -> None:
     assert not frozen.requires_grad
 
 
-def test_a_gradient_has_a_gradient() -> None:
+def test_a_gradient_has_a_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The norm of a gradient can be differentiated, as the paper's search does."""
+    monkeypatch.setattr(kernels, "_FEWEST_ROWS", 1)
     torch.manual_seed(0)
     inputs, weight = torch.randn(6, 4, dtype=torch.float32), torch.randn(3, 4, requires_grad=True)
     second = []
@@ -68,12 +77,26 @@ def test_a_gradient_has_a_gradient() -> None:
     torch.testing.assert_close(*second, rtol=1e-4, atol=1e-4)
 
 
-def test_many_gradients_at_once_take_the_ordinary_operators() -> None:
+def test_many_gradients_at_once_take_the_ordinary_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "_FEWEST_ROWS", 1)
     torch.manual_seed(0)
     inputs, weight = torch.randn(6, 4), torch.randn(3, 4, requires_grad=True)
     output, each = linear(inputs, weight, None).sum(0), torch.eye(3)
     (together,) = torch.autograd.grad(output, weight, each, is_grads_batched=True)
     torch.testing.assert_close(together, torch.einsum("ij,k->ijk", each, inputs.sum(0)))
+
+
+@pytest.mark.skipif(not KERNEL, reason="this PyTorch has no oneDNN")
+def test_few_rows_take_the_ordinary_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call of the kernel costs more than they do."""
+    calls = []
+    monkeypatch.setattr(kernels, "_KERNEL", lambda *arguments: calls.append(1) or _KERNEL(*arguments))
+    weight = torch.randn(3, 4)
+    with torch.no_grad():
+        linear(torch.randn(511, 4), weight, None)
+        assert not calls
+        linear(torch.randn(512, 4), weight, None)
+        assert len(calls) == 1
 
 
 def test_autocast_takes_the_ordinary_operators() -> None:
@@ -91,3 +114,45 @@ def test_other_precisions_and_vmap_take_the_ordinary_operators() -> None:
         narrow = torch.randn(3, 5, 4)
         mapped = torch.func.vmap(lambda one: linear(one, narrow[0], None))(narrow)
         torch.testing.assert_close(mapped, narrow @ narrow[0].T)
+
+
+@pytest.mark.parametrize("count", [1, 7, (1 << 17) + 3])
+def test_gelu_and_its_gradient_are_those_of_double_precision(count: int) -> None:
+    torch.manual_seed(0)
+    single = (4 * torch.randn(count)).requires_grad_()
+    double = single.detach().double().requires_grad_()
+    towards = torch.randn(count)
+    for ours, theirs in (
+        (gelu(single), torch.nn.functional.gelu(double, approximate="tanh")),
+        (
+            torch.autograd.grad(gelu(single), single, towards)[0],
+            torch.autograd.grad(torch.nn.functional.gelu(double, approximate="tanh"), double, towards.double())[0],
+        ),
+    ):
+        torch.testing.assert_close(ours.double(), theirs, rtol=1e-5, atol=3e-6)
+
+
+def test_gelu_of_numbers_that_are_not_finite_is_as_finite_as_pytorchs() -> None:
+    """Per-unit gradients that are not finite count as zero: they must not become finite here, nor finite ones infinite."""
+    far = torch.tensor([torch.inf, torch.nan, 1e13, -1e13, 100.0, -100.0, 0.0])
+    results = []
+    for function in (gelu, lambda x: torch.nn.functional.gelu(x, approximate="tanh")):
+        inputs = far.clone().requires_grad_()
+        output = function(inputs)
+        results.append((output.detach(), torch.autograd.grad(output.sum(), inputs)[0]))
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs, equal_nan=True, rtol=1e-6, atol=1e-6)
+
+
+def test_gelus_gradient_has_a_gradient_in_double_precision_and_a_clear_refusal_in_single() -> None:
+    second = []
+    for function in (gelu, lambda x: torch.nn.functional.gelu(x, approximate="tanh")):
+        inputs = torch.linspace(-3, 3, 13, dtype=torch.float64).requires_grad_()
+        (first,) = torch.autograd.grad(function(inputs).pow(2).sum(), inputs, create_graph=True)
+        second.append(torch.autograd.grad(first.square().sum(), inputs)[0])
+    torch.testing.assert_close(*second)
+    if KERNEL:
+        single = torch.linspace(-3, 3, 13).requires_grad_()
+        (first,) = torch.autograd.grad(gelu(single).pow(2).sum(), single, create_graph=True)
+        with pytest.raises(RuntimeError, match="differentiate twice"):
+            first.square().sum().backward()

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tamedit.kernels import GELU, Then, linear
+from tamedit.kernels import GELU, Then, gelu, linear
 from tamedit.model.adaln import BoundedAdaLNZero, gated, modulate
 from tamedit.model.bounds import Bounds, Operator
 from tamedit.model.condition import ConditionEncoder, TimeEmbedding, sinusoids
@@ -68,7 +68,7 @@ def apply(layer: nn.Module, inputs: Float[Tensor, "B L C"], then: Then = "none")
     if type(layer) is nn.Linear and not watched(layer):
         return linear(inputs, layer.weight, layer.bias, then)
     plain: Tensor = layer(inputs)
-    return F.gelu(plain, approximate="tanh") if then == GELU else plain
+    return gelu(plain) if then == GELU else plain
 
 
 def watched(layer: nn.Module) -> bool:

@@ -35,7 +35,7 @@ from tamedit.privacy.engine.workspace import keep_freed_memory
 Mode = Literal["flat", "automatic", "groups"]
 AUTOMATIC_FLOOR = 0.01  # γ of automatic clipping
 KEPT_BYTES = 320 * 2**20  # per-unit gradients of a micro-batch
-MOST_EXAMPLES = 48  # of a micro-batch
+MOST_EXAMPLES = 32  # of a micro-batch: few enough that windows with many unknown steps do not hold up the others
 
 
 @dataclass(frozen=True, eq=False)
