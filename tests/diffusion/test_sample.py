@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from tamedit.diffusion.process import Process
-from tamedit.diffusion.sample import SamplerConfig, Solver, make_scheduler, sample, starting_noise
+from tamedit.diffusion.sample import SamplerConfig, Solver, make_scheduler, sample
+from tamedit.diffusion.starts import starting_noise
 from tamedit.errors import UserError
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import NetworkConfig
@@ -56,7 +57,7 @@ def test_sampled_moments_match_the_closed_form(
     """Every solver at as many steps as it takes by default. Few long windows: ddpm seeds a generator for every sample."""
     process = Process(prediction=prediction)  # type: ignore[arg-type]
     network = ExactDenoiser(process, mean, deviation)
-    config = SamplerConfig(solver=solver, antithetic=False, rows=4096)  # type: ignore[arg-type]
+    config = SamplerConfig(solver=solver, starts="independent", rows=4096)  # type: ignore[arg-type]
     drawn = sample(network, context(4, length=600), process, 10, config=config)
     count = drawn.numel()
     assert abs(drawn.mean().item() - mean) < tolerance * deviation + 4 * deviation / np.sqrt(count)
@@ -77,7 +78,7 @@ def test_the_angle_solver_needs_eight_calls(mean: float, deviation: float) -> No
     drawn = sample(Counted(process, mean, deviation), context(1, length=600), process, 2)
     assert len(calls) == 8
     assert drawn.mean().item() == pytest.approx(mean, abs=0.05 * deviation)  # antithetic: the mean is the line's middle
-    start = starting_noise(np.arange(1), 2, (600, CHANNELS), 0, antithetic=True)
+    start = starting_noise(np.arange(1), 2, (600, CHANNELS), 0, "antithetic")
     slope = (drawn - drawn.mean()).std() / start.std()
     assert slope.item() == pytest.approx(deviation, rel=0.06)
 
@@ -86,7 +87,7 @@ def test_the_angle_solver_needs_eight_calls(mean: float, deviation: float) -> No
 def test_the_untrained_network_leaves_the_noise_as_it_is(steps: int) -> None:
     """So an untrained model of the anchored form draws from the free distribution exactly, with any number of steps."""
     drawn = sample(DiffusionTransformer(CONFIG), context(3), Process(), 4, config=SamplerConfig(steps=steps))
-    assert torch.equal(drawn, starting_noise(np.arange(3), 4, (LENGTH, CHANNELS), 0, antithetic=True))
+    assert torch.equal(drawn, starting_noise(np.arange(3), 4, (LENGTH, CHANNELS), 0, "antithetic"))
 
 
 def test_noise_prediction_has_no_angle() -> None:
@@ -102,7 +103,7 @@ def test_noise_prediction_has_no_angle() -> None:
 
 def test_the_untrained_network_samples_a_unit_gaussian() -> None:
     network = DiffusionTransformer(CONFIG)
-    drawn = sample(network, context(4), Process(), 1000, config=SamplerConfig(antithetic=False, rows=4096))
+    drawn = sample(network, context(4), Process(), 1000, config=SamplerConfig(starts="independent", rows=4096))
     assert abs(drawn.mean().item()) < 4 / np.sqrt(drawn.numel())
     assert drawn.std().item() == pytest.approx(1.0, rel=0.03)
     from scipy import stats
@@ -144,18 +145,18 @@ def test_no_more_rows_at_once_than_asked_for() -> None:
 
 
 def test_antithetic_samples_are_pairs_and_sharpen_the_mean() -> None:
-    noise = starting_noise(np.arange(3), 10, (LENGTH, CHANNELS), 0, antithetic=True)
+    noise = starting_noise(np.arange(3), 10, (LENGTH, CHANNELS), 0, "antithetic")
     assert torch.equal(noise[:, :5], -noise[:, 5:])
     process = Process()
     network = ExactDenoiser(process, 0.7, 0.4)
     errors = {}
-    for antithetic in (True, False):
+    for starts in ("antithetic", "independent"):
         drawn = sample(
-            network, context(50), process, 10, config=SamplerConfig(solver="dpm++", antithetic=antithetic, rows=1024)
+            network, context(50), process, 10, config=SamplerConfig(solver="dpm++", starts=starts, rows=1024)
         )
-        errors[antithetic] = (drawn.mean(1) - 0.7).square().mean().sqrt().item()
+        errors[starts] = (drawn.mean(1) - 0.7).square().mean().sqrt().item()
         assert drawn.std().item() == pytest.approx(0.4, rel=0.05)
-    assert errors[True] < 0.05 * errors[False]
+    assert errors["antithetic"] < 0.05 * errors["independent"]
 
 
 def test_no_windows_is_no_error() -> None:
@@ -168,7 +169,7 @@ def test_steps_uniform_in_time_would_halve_a_narrow_distribution(monkeypatch: py
 
     process = Process()
     network = ExactDenoiser(process, 0.5, 0.1)
-    config = SamplerConfig(solver="dpm++", antithetic=False, rows=4096)
+    config = SamplerConfig(solver="dpm++", starts="independent", rows=4096)
     good = sample(network, context(2), process, 1000, config=config).std().item()
     settings = dict(make_scheduler(process, "dpm++").config) | {"use_lu_lambdas": False}
     monkeypatch.setattr(

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from tamedit.data.loading import load_split
+from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
 from tamedit.evaluation.baselines import distribution_draws, own_units
 from tamedit.runs import proposal
@@ -56,7 +57,7 @@ def test_fills_are_those_of_impute(live: Live, points: dict[str, Any], frame: pd
     found = live.post("/api/impute", {"series": given, "hide": [HIDE], "samples": 20, "paths": 20, "seed": 4})
     assert found["rows"] == [7, *range(100, 120)]
     assert found["times"][1] == points["times"][100]
-    table = live.served.model.impute(holed, samples=20, seed=4).iloc[found["rows"]]
+    table = live.served.model.impute(holed, samples=20, seed=4, sampler=SamplerConfig()).iloc[found["rows"]]
     band = found["channels"]["kwh"]["model"]
     assert band["median"] == pytest.approx(table["kwh"].to_numpy(), rel=1e-6)
     for level, column in (("0.05", "kwh_q05"), ("0.75", "kwh_q75")):
@@ -73,7 +74,7 @@ def test_fills_are_those_of_impute(live: Live, points: dict[str, Any], frame: pd
 def test_forecasts_are_those_of_forecast(live: Live, points: dict[str, Any], frame: pd.DataFrame) -> None:
     asked = {"series": points, "horizon": "12h", "origin": 200, "samples": 20, "paths": 20, "seed": 9}
     found = live.post("/api/forecast", asked)
-    table = live.served.model.forecast(frame.iloc[:200], 12, samples=20, seed=9)
+    table = live.served.model.forecast(frame.iloc[:200], 12, samples=20, seed=9, sampler=SamplerConfig())
     assert found["rows"] == list(range(200, 212))
     assert [pd.Timestamp(time) for time in found["times"]] == list(table.index)
     own = found["channels"]["kwh"]
@@ -195,7 +196,7 @@ def test_several_targets_and_known_covariates(tmp_path: Path) -> None:
     read = table_answer(model, (tmp_path / "x.csv").read_bytes(), "x.csv", None, None)
     asked = {"series": read.series.model_dump(), "horizon": 6, "samples": 8}
     found = forecast(model, ForecastRequest.model_validate({**asked, "origin": 250}), lambda: None)
-    wanted = model.forecast(table.iloc[:250], 6, samples=8, future=table.iloc[250:])
+    wanted = model.forecast(table.iloc[:250], 6, samples=8, future=table.iloc[250:], sampler=SamplerConfig())
     for name in ("a", "b"):
         assert found.channels[name].model.median == pytest.approx(wanted[name].to_numpy(), rel=1e-6)
         assert found.channels[name].truth == pytest.approx(table[name].to_numpy()[250:256], rel=1e-6)

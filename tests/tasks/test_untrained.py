@@ -7,7 +7,8 @@ import torch
 from tamedit.data.calendar import network_covariates
 from tamedit.data.simulate import simulate
 from tamedit.data.split import split_by_time
-from tamedit.diffusion.sample import SamplerConfig, starting_noise
+from tamedit.diffusion.sample import SamplerConfig
+from tamedit.diffusion.starts import starting_noise
 from tamedit.errors import UserError
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.runs.folder import DataFacts
@@ -41,7 +42,7 @@ def test_the_untrained_model_draws_from_the_free_distribution(steps: int) -> Non
     drawn = model.draw(values, observed, covariates, numbers, 6, 4, SamplerConfig(steps=steps))
     units = model.scaling.units(values, observed)
     free = free_distribution(values, observed, 24, *units)
-    noise = starting_noise(numbers, 6, (LENGTH, 1), 4, antithetic=True)
+    noise = starting_noise(numbers, 6, (LENGTH, 1), 4, "antithetic")
     expected = torch.where(observed[:, None], values[:, None], free.from_z(noise))
     torch.testing.assert_close(drawn, expected, rtol=1e-5, atol=1e-6)
 

@@ -22,7 +22,15 @@ Files = Annotated[
     ),
 ]
 Out = Annotated[Path, typer.Option("--out", help="Where to write: .csv or .parquet.")]
-Samples = Annotated[int, typer.Option("--samples", help="Samples per cell.", min=1, max=100_000)]
+Samples = Annotated[
+    int | None,
+    typer.Option(
+        "--samples",
+        help="Samples per cell (40, more for quantiles far out; 100 with --all-samples).",
+        min=1,
+        max=100_000,
+    ),
+]
 Quantiles = Annotated[str, typer.Option("--quantiles", help="Quantiles beside the median, comma separated.")]
 QUANTILES = "0.05,0.25,0.75,0.95"
 AllSamples = Annotated[bool, typer.Option("--all-samples", help="Write every sample instead of median and quantiles.")]
@@ -67,7 +75,7 @@ def impute(
     run: Run,
     file: Files,
     out: Out,
-    samples: Samples = 100,
+    samples: Samples = None,
     quantiles: Quantiles = QUANTILES,
     all_samples: AllSamples = False,
     only_filled: Annotated[
@@ -102,7 +110,7 @@ def forecast(
     file: Files,
     horizon: Annotated[str, typer.Option("--horizon", help="How far to forecast: steps (24) or a duration (24h, 2D).")],
     out: Out,
-    samples: Samples = 100,
+    samples: Samples = None,
     quantiles: Quantiles = QUANTILES,
     all_samples: AllSamples = False,
     since: Annotated[

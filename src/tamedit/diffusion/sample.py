@@ -5,9 +5,7 @@ DPM-Solver++ of second order). What the network sees of the context is
 prepared once for all solver steps and all samples of a window, and many windows and samples go through the network
 together. The network may be anyone's: it only has to be a `Denoiser`.
 
-Antithetic pairs: sample i and sample i + S/2 start from noise z and −z. Each is distributed exactly as before, and the
-errors of a pair in the *mean* nearly cancel, so 20 samples give the mean that otherwise takes many more. The two
-halves are each made of independent draws: scores that compare samples with each other (CRPS) are taken within halves.
+Samples start from antithetic pairs of noise unless asked otherwise (`starts`).
 """
 
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
@@ -21,8 +19,9 @@ from torch import Tensor
 from tamedit.choices import Frozen
 from tamedit.diffusion.angle import AngleSolver, angle_steps
 from tamedit.diffusion.process import Process
+from tamedit.diffusion.starts import Starts, starting_noise
 from tamedit.errors import UserError
-from tamedit.streams import example_keys, normals
+from tamedit.streams import example_keys
 from tamedit.windows.batch import Context
 
 Solver = Literal["angle", "dpm++", "ddim", "ddpm"]
@@ -57,7 +56,7 @@ class SamplerConfig(Frozen):
 
     solver: Solver | None = None  # angle for a network that predicts the velocity, dpm++ for one that predicts noise
     steps: PositiveInt | None = None  # as many as the solver needs for the right spread (ENOUGH)
-    antithetic: bool = True
+    starts: Starts = "antithetic"
     rows: PositiveInt = 128  # with more, the CPU's allocator maps and unmaps the widest tensor at every step
 
     def resolved(self, process: Process) -> tuple[Solver, int]:
@@ -92,17 +91,6 @@ def make_scheduler(process: Process, solver: Solver) -> Any:
     return DDPMScheduler(**shared, clip_sample=False, variance_type="fixed_small")
 
 
-def starting_noise(
-    windows: Int64[np.ndarray, " B"], samples: int, shape: tuple[int, int], seed: int, antithetic: bool
-) -> Float[Tensor, "B S L K"]:
-    """z of every sample of every window, from the window's own stream."""
-    drawn = samples // 2 if antithetic and samples % 2 == 0 else samples
-    cells = shape[0] * shape[1]
-    keys = example_keys(seed, "generation", 0, windows)
-    noise = normals(keys, drawn * cells).view(len(windows), drawn, *shape)
-    return noise if drawn == samples else torch.cat([noise, -noise], dim=1)
-
-
 @torch.no_grad()
 def sample(
     network: Denoiser[P],
@@ -128,7 +116,7 @@ def sample(
     drawn = []
     for first in range(0, len(context), at_once):
         part = slice(first, first + at_once)
-        noise = starting_noise(names[part], samples, shape, seed, config.antithetic)
+        noise = starting_noise(names[part], samples, shape, seed, config.starts)
         keys = example_keys(seed, "ancestral", 0, (names[part, None] * samples + np.arange(samples)).ravel())
         keys = keys.reshape(-1, samples)
         pieces = []

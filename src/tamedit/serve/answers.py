@@ -1,4 +1,4 @@
-"""The model's answers: fills, forecasts, homes. The same seed gives the numbers of `Model.impute`, `forecast` and `generate`.
+"""The model's answers: fills, forecasts, homes. The same seed gives the samples of `Model.impute`, `forecast` and `generate`.
 
 Readings that the user hides are taken out before the model sees the series, and come back as `truth` beside the answer, with
 CRPS (E|X − y| − ½ E|X − X'|, the fair ensemble estimator) of the model and of the free distribution on the same cells.

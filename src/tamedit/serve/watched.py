@@ -44,8 +44,8 @@ class Watched(Model):
         self.check = check
 
     def cells(self, series: Series, wanted: np.ndarray, samples: int, seed: int) -> Float[np.ndarray, "S M"]:
-        """Draws of the wanted missing cells alone, in the order of `np.nonzero(wanted)`; those of `impute`."""
-        return self._draw_missing(series, wanted, samples, seed, None, None)
+        """Draws of the wanted missing cells alone, in the order of `np.nonzero(wanted)`; the samples of `impute`."""
+        return self._draw_missing(series, wanted, samples, None, seed, None)
 
 
 class FreeGuess(Watched):

@@ -24,6 +24,7 @@ from tamedit.data.reader import check_reading, read
 from tamedit.data.reading.grid import spoken, step_of
 from tamedit.data.series import Series
 from tamedit.diffusion.sample import SamplerConfig, sample
+from tamedit.diffusion.starts import Starts
 from tamedit.errors import UserError
 from tamedit.formatting import counted, deep, epsilon
 from tamedit.model.dit import DiffusionTransformer
@@ -142,7 +143,7 @@ class Model:
         self,
         data: Data,
         *,
-        samples: int = 100,
+        samples: int | None = None,
         quantiles: frames.Quantiles = frames.QUANTILES,
         all_samples: bool = False,
         only_filled: bool = False,
@@ -153,6 +154,9 @@ class Model:
     ) -> pd.DataFrame:
         """Fill every missing cell with the median of its samples; `quantiles` of them stand in columns beside it.
 
+        `samples` per cell: 40 by default, more where a quantile asks for it, and 100 if `all_samples` gives them out. Those of
+        which only quantiles are given are stratified (`diffusion/starts.py`).
+
         Observed cells are kept, to single precision; the columns load_filled are 1 where a cell was filled, else 0.
         `only_filled` gives the rows alone that have such a cell. `progress(done, total)` hears of windows. `reading` goes to
         `tamedit.read`.
@@ -162,16 +166,18 @@ class Model:
         series = self.read(data, **reading)
         frames.check_names(series, levels, flags=True)
         missing = np.isnan(series.values)
-        drawn = self._draw_missing(series, missing, samples, seed, sampler, progress)
+        samples, config = self._drawing_for(levels, samples, sampler)
+        drawn = self._draw_missing(series, missing, samples, config, seed, progress)
         only_rows = missing.any(axis=1) if only_filled else None
-        return frames.table(series, missing, drawn, levels, only_rows, flags=True)
+        even = config.starts == "stratified"
+        return frames.table(series, missing, drawn, levels, only_rows, flags=True, stratified=even)
 
     def forecast(
         self,
         data: Data,
         horizon: frames.Horizon,
         *,
-        samples: int = 100,
+        samples: int | None = None,
         quantiles: frames.Quantiles = frames.QUANTILES,
         all_samples: bool = False,
         seed: int = 0,
@@ -206,8 +212,10 @@ class Model:
                 "there is nothing to forecast from; end the series with its last reading, or leave the meter out."
             )
         longer, ahead = frames.extended(recent, steps, future)
-        drawn = self._draw_missing(longer, ahead, samples, seed, sampler, progress)
-        return frames.table(longer, ahead, drawn, levels, only_rows=ahead[:, 0])
+        samples, config = self._drawing_for(levels, samples, sampler)
+        drawn = self._draw_missing(longer, ahead, samples, config, seed, progress)
+        even = config.starts == "stratified"
+        return frames.table(longer, ahead, drawn, levels, only_rows=ahead[:, 0], stratified=even)
 
     predict_df = familiar.predict_df
     impute_df = familiar.impute_df
@@ -331,13 +339,21 @@ class Model:
             series = replace(series, values=series.values[:, order], targets=wanted)
         return series
 
+    @staticmethod
+    def _drawing_for(
+        levels: tuple[float, ...] | None, samples: int | None, sampler: SamplerConfig | None
+    ) -> tuple[int, SamplerConfig]:
+        """How many samples, and how they start: stratified if only their quantiles are wanted."""
+        starts: Starts = "antithetic" if levels is None else "stratified"
+        return frames.enough_samples(levels) if samples is None else samples, sampler or SamplerConfig(starts=starts)
+
     def _draw_missing(
         self,
         series: Series,
         wanted: np.ndarray,
         samples: int,
-        seed: int,
         sampler: SamplerConfig | None,
+        seed: int,
         progress: Progress | None,
     ) -> np.ndarray:
         """(S, M) draws of the wanted cells, in the order of `np.nonzero(wanted)`."""
