@@ -9,10 +9,16 @@
 Names are imported when they are first used, so that `import tamedit` costs nothing.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0"
+
+# A thread that waits for its next piece of work spins, and then sleeps. PyTorch's threads spin for milliseconds, which takes the
+# cores from each other as soon as another program runs (docs/performance.md). OpenMP reads this once, when PyTorch is imported.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 _HOMES = {
     "BoundedAdaLNZero": "model.adaln",
