@@ -22,6 +22,7 @@ from tamedit.kernels import GELU, Then, gelu, linear
 from tamedit.model.adaln import BoundedAdaLNZero, gated, modulate
 from tamedit.model.bounds import Bounds, Operator
 from tamedit.model.condition import ConditionEncoder, TimeEmbedding, sinusoids
+from tamedit.model.samples import can_share, each, first_block
 from tamedit.model.zoo import NetworkConfig
 from tamedit.windows.batch import Context
 
@@ -33,24 +34,34 @@ class Prepared(NamedTuple):
     condition: Float[Tensor, "B D"]
     unknown: Bool[Tensor, "B L"]  # the steps that hold an unknown cell
     asked: Int64[Tensor, "B R"] | None  # the steps that the last block computes, these among them; None: all of them
+    known: Int64[Tensor, "B N"] | None = None  # the other steps; given if samples may share what they are
+    samples: int = 1  # how many rows follow for each of these
 
     def repeat(self, times: int) -> "Prepared":
-        tokens, condition, unknown = (value.repeat_interleave(times, dim=0) for value in self[:3])
-        asked = None if self.asked is None else self.asked.repeat_interleave(times, dim=0)
-        return Prepared(tokens, condition, unknown, asked)
+        """The same for every window `times` times: said by a number where samples share, else written out."""
+        if self.known is not None and times > 1:
+            return self._replace(samples=self.samples * times)
+        tokens, condition, unknown = (each(value, times) for value in self[:3])
+        return Prepared(tokens, condition, unknown, None if self.asked is None else each(self.asked, times))
+
+    def written_out(self) -> "Prepared":
+        """One row for every sample."""
+        return self._replace(known=None, samples=1).repeat(self.samples)
 
 
-def asked_steps(unknown: Bool[Tensor, "B L"]) -> Int64[Tensor, "B R"] | None:
-    """The steps with unknown cells, as many of each window as the window with most has; observed ones fill up the others.
+def asked_steps(unknown: Bool[Tensor, "B L"]) -> tuple[Int64[Tensor, "B R"] | None, Int64[Tensor, "B N"] | None]:
+    """The steps with unknown cells, as many of each window as the window with most has, and the others.
 
-    None if that is every step, or under `torch.func.vmap`, where no size may depend on numbers.
+    Observed steps fill up the windows that have fewer. None if that is every step, or under `torch.func.vmap`, where no size may
+    depend on numbers.
     """
     if torch._C._functorch.peek_interpreter_stack() is not None or not len(unknown):
-        return None
+        return None, None
     most = int(unknown.sum(1).max())
     if most == unknown.shape[1]:
-        return None
-    return unknown.byte().argsort(dim=1, descending=True, stable=True)[:, : max(most, 1)]
+        return None, None
+    order = unknown.byte().argsort(dim=1, descending=True, stable=True)
+    return order[:, : max(most, 1)], order[:, max(most, 1) :]
 
 
 def at_steps(h: Float[Tensor, "B L *D"], asked: Int64[Tensor, "B R"] | None) -> Float[Tensor, "B R *D"]:
@@ -87,9 +98,15 @@ class Attention(nn.Module):
         self.output = nn.Linear(width, width)
 
     def forward(self, h: Float[Tensor, "B L D"], asked: Int64[Tensor, "B R"] | None = None) -> Float[Tensor, "B R D"]:
+        query, key, value = self.heads_of(h, asked)
+        return self.out(F.scaled_dot_product_attention(query, key, value))
+
+    def heads_of(self, h: Float[Tensor, "B L D"], asked: Int64[Tensor, "B R"] | None = None) -> tuple[Tensor, ...]:
+        """Queries of the steps that ask (B, heads, R, D / heads), keys and values of all steps."""
         query, key, value = apply(self.query_key_value, h).unflatten(-1, (3, self.heads, -1)).unbind(2)
-        query = at_steps(query, asked).transpose(1, 2)  # (B, heads, R, D / heads)
-        mixed = F.scaled_dot_product_attention(query, key.transpose(1, 2), value.transpose(1, 2))
+        return at_steps(query, asked).transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
+
+    def out(self, mixed: Float[Tensor, "B heads R C"]) -> Float[Tensor, "B R D"]:
         return apply(self.output, mixed.transpose(1, 2).flatten(2))
 
 
@@ -111,9 +128,9 @@ class Block(nn.Module):
         for_attention, for_mlp = self.adaln(condition)
         mixed = self.attention(modulate(self.norm(h), for_attention), asked)
         h = at_steps(h, asked) + gated(for_attention, mixed)
-        return h + gated(for_mlp, self._mlp(modulate(self.norm(h), for_mlp)))
+        return h + gated(for_mlp, self.mixed_mlp(modulate(self.norm(h), for_mlp)))
 
-    def _mlp(self, v: Float[Tensor, "B R D"]) -> Float[Tensor, "B R D"]:
+    def mixed_mlp(self, v: Float[Tensor, "B R D"]) -> Float[Tensor, "B R D"]:
         if watched(self.mlp) or watched(self.mlp[1]):
             mixed: Tensor = self.mlp(v)
             return mixed
@@ -158,21 +175,64 @@ class DiffusionTransformer(nn.Module):
         known = torch.cat([context.values, context.observed, context.anchor, context.covariates], dim=-1)
         tokens = apply(self.context_input, known) + self.positions[: known.shape[1]]  # (B, L, D)
         unknown = (context.observed < context.channels[:, None, :]).any(-1)  # (B, L)
-        return Prepared(tokens, self.condition_encoder(context), unknown, asked_steps(unknown))
+        asked, others = asked_steps(unknown)
+        shared = asked is not None and len(self.blocks) > 1 and can_share(tokens, asked.shape[1])
+        return Prepared(tokens, self.condition_encoder(context), unknown, asked, others if shared else None)
 
     def denoise(
         self, noised: Float[Tensor, "B L K"], time: Int64[Tensor, " B"], prepared: Prepared
     ) -> Float[Tensor, "B L K"]:
+        """The prediction; of several samples of a window, observed cells are taken to hold no noise."""
+        if prepared.samples > 1:
+            if (time == time[0]).all():
+                return self._denoise_samples(noised, time, prepared)
+            prepared = prepared.written_out()
         condition = prepared.condition + self.time_embedding(time)  # (B, D)
         h = prepared.tokens + self.noised_input(noised)  # (B, L, D)
-        asked = prepared.asked
-        for number, block in enumerate(self.blocks, start=1):
-            h = block(h, condition, asked if number == len(self.blocks) else None)  # (B, L, D), in the end (B, R, D)
+        h = self._through(self.blocks, h, condition, prepared.asked)  # (B, R, D)
+        return self._predicted(h, condition, prepared, noised)
+
+    def _denoise_samples(
+        self, noised: Float[Tensor, "B L K"], time: Int64[Tensor, " B"], prepared: Prepared
+    ) -> Float[Tensor, "B L K"]:
+        """The same for all samples of a window at one diffusion step (see `model/samples.py`)."""
+        samples, asked = prepared.samples, prepared.asked
+        assert asked is not None  # (W, R), or nothing would be shared
+        condition = prepared.condition + self.time_embedding(time[: len(prepared.condition)])  # (W, D)
+        of_noise = self.noised_input(at_steps(noised, each(asked, samples)))  # (B, R, D)
+        unknown = each(at_steps(prepared.tokens, asked), samples) + of_noise
+        h = first_block(self.blocks[0], at_steps(prepared.tokens, prepared.known), unknown, condition)  # (B, L, D)
+        last = torch.arange(h.shape[1] - asked.shape[1], h.shape[1]).expand(len(h), -1)
+        condition = each(condition, samples)  # (B, D)
+        h = self._through(self.blocks[1:], h, condition, last)
+        return self._predicted(h, condition, prepared.written_out(), noised)
+
+    def _through(
+        self,
+        blocks: nn.ModuleList,
+        h: Float[Tensor, "B L D"],
+        condition: Float[Tensor, "B D"],
+        asked: Int64[Tensor, "B R"] | None,
+    ) -> Float[Tensor, "B R D"]:
+        """Block after block; the last one for the steps alone that are asked for."""
+        for number, block in enumerate(blocks, start=1):
+            h = block(h, condition, asked if number == len(blocks) else None)
+        return h
+
+    def _predicted(
+        self,
+        h: Float[Tensor, "B R D"],
+        condition: Float[Tensor, "B D"],
+        prepared: Prepared,
+        noised: Float[Tensor, "B L K"],
+    ) -> Float[Tensor, "B L K"]:
+        """The final layer; 0 where nobody asks."""
         (final,) = self.final_adaln(condition)
         predicted: Tensor = self.output(modulate(self.final_norm(h), final))  # (B, R, K)
-        if asked is not None:
+        if prepared.asked is not None:
             everywhere = predicted.new_zeros(noised.shape).flatten(0, 1)
-            predicted = everywhere.index_copy(0, _flat(asked, noised.shape[1]), predicted.flatten(0, 1)).view_as(noised)
+            steps = _flat(prepared.asked, noised.shape[1])
+            predicted = everywhere.index_copy(0, steps, predicted.flatten(0, 1)).view_as(noised)
         return predicted * prepared.unknown[:, :, None]  # (B, L, K)
 
     def forward(
