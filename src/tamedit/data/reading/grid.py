@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from tamedit.data.tiled import TiledStamps
 from tamedit.errors import UserError
 
 MICROSECONDS_A_DAY = 86_400_000_000
@@ -87,7 +88,7 @@ class Grid:
     """Where every reading goes: row `position[i]` of a table with `offsets[-1]` rows and stamps `times`."""
 
     position: np.ndarray  # (n,) int64
-    times: pd.DatetimeIndex  # (T,)
+    times: pd.DatetimeIndex | TiledStamps  # (T,)
     offsets: np.ndarray  # (M + 1,) int64
     step: Step
     notes: tuple[str, ...] = ()

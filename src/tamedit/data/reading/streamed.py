@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from tamedit.data.reading import assemble
 from tamedit.data.reading.columns import Wanted
 from tamedit.data.reading.grid import FEWEST_TO_JUDGE, Grid, microseconds
+from tamedit.data.tiled import tiled_stamps
 from tamedit.errors import UserError
 from tamedit.files import on_disk
 
@@ -90,7 +91,7 @@ def from_file(path: Path, wanted: Wanted) -> assemble.Parts | None:
     if path.suffix.lower() not in (".parquet", ".pq") or not path.is_file() or wanted.covariates or wanted.timezone:
         return None
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, pre_buffer=False) as file:  # it would keep all that was read
             if file.metadata.num_rows < LARGE:
                 return None
             return _parts(file, wanted)
@@ -126,11 +127,15 @@ def _parts(file: pq.ParquetFile, wanted: Wanted) -> assemble.Parts:
     if not all(_any_reading(values[:, k]) for k in range(values.shape[1])):
         raise _NotPlain
     stamps = head.grid.step.stamps(begin + step * np.arange(rows), head.grid.times)
-    times = pd.DatetimeIndex(np.tile(stamps.to_numpy(), meters))
     return assemble.Parts(
         values=values,
         covariates=np.zeros((len(values), 0), np.float32),
-        grid=Grid(np.zeros(0, np.int64), times, np.arange(meters + 1, dtype=np.int64) * rows, head.grid.step),
+        grid=Grid(
+            np.zeros(0, np.int64),
+            tiled_stamps(stamps, meters),
+            np.arange(meters + 1, dtype=np.int64) * rows,
+            head.grid.step,
+        ),
         meters=tuple(str(name) for name in pieces.numbers),
         targets=head.targets,
         notes=head.notes,
