@@ -188,7 +188,8 @@ def build(readings: Readings, frequency: str | None) -> Grid:
 
 def _refuse_coarser(readings: Readings, step: Step, ordinals: np.ndarray, starts: np.ndarray) -> None:
     """A meter whose readings all lie on a coarser grid has another step: half of its rows would be called missing."""
-    apart = np.where(np.isin(np.arange(len(ordinals)), starts), 0, np.diff(ordinals, prepend=ordinals[0]))
+    apart = np.diff(ordinals, prepend=ordinals[0])
+    apart[starts] = 0
     common = np.gcd.reduceat(apart, starts) // step.size
     counts = np.diff(np.r_[starts, len(ordinals)])
     coarse = np.flatnonzero((common > 1) & (counts >= FEWEST_TO_JUDGE))
