@@ -13,7 +13,7 @@ off the grid, one that appears twice, another most common step, names or reading
 covariates) is left to those functions: the answer is None, and they read the file and say what is wrong.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,12 +55,11 @@ class _Pieces:
         self.file, self.parts = file, parts
         self.numbers: dict[object, int] = {}
 
-    def __iter__(self) -> Iterator[_Piece]:
-        columns = [self.parts.id_name, self.parts.time_name, *self.parts.targets]
+    def of(self, targets: Sequence[str]) -> Iterator[_Piece]:
+        """With the readings of these targets."""
+        columns = [self.parts.id_name, self.parts.time_name, *targets]
         for batch in self.file.iter_batches(PIECE, columns=columns):
-            yield _Piece(
-                self._meters(batch), self._stamps(batch), [self._readings(batch, k) for k in self.parts.targets]
-            )
+            yield _Piece(self._meters(batch), self._stamps(batch), [self._readings(batch, k) for k in targets])
 
     def _meters(self, batch: pa.RecordBatch) -> np.ndarray:
         column = batch.column(self.parts.id_name)
@@ -104,7 +103,7 @@ def _parts(file: pq.ParquetFile, wanted: Wanted) -> assemble.Parts:
     head = assemble.from_table(first, wanted)
     _check_plain(file.schema_arrow, head)
     pieces, step = _Pieces(file, head), head.grid.step.size
-    ends = [(int(piece.stamps.min()), int(piece.stamps.max())) for piece in pieces if len(piece.stamps)]
+    ends = [(int(piece.stamps.min()), int(piece.stamps.max())) for piece in pieces.of(()) if len(piece.stamps)]
     begin, end = min(low for low, _ in ends), max(high for _, high in ends)
     rows, meters = (end - begin) // step + 1, len(pieces.numbers)
     if meters * rows > SPARSE * file.metadata.num_rows:
@@ -113,7 +112,7 @@ def _parts(file: pq.ParquetFile, wanted: Wanted) -> assemble.Parts:
     seen = np.zeros(meters * rows, dtype=bool)
     for start in range(0, len(values), PIECE):
         values[start : start + PIECE] = np.nan
-    for piece in pieces:
+    for piece in pieces.of(head.targets):
         away = piece.stamps - begin
         place = piece.meters * rows + away // step
         if (away % step).any() or seen[place].any():
