@@ -1,6 +1,7 @@
 """Stamps that are kept once look like the index that has one for every row."""
 
 import copy
+import operator
 import pickle
 from dataclasses import replace
 from functools import partial
@@ -95,6 +96,18 @@ def test_whatever_an_index_can_do(pair: tuple[TiledStamps, pd.DatetimeIndex]) ->
     if dense.tz is not None:
         assert tiled.tz_convert("UTC").equals(dense.tz_convert("UTC"))
     pd.testing.assert_frame_equal(pd.DataFrame({"time": tiled.dense}), pd.DataFrame({"time": dense}))
+
+
+def test_operators(pair: tuple[TiledStamps, pd.DatetimeIndex]) -> None:
+    tiled, dense = pair
+    middle = dense[20]
+    for asked in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, operator.sub):
+        for other in (middle, dense[::-1], TiledStamps(dense[::-1], 1)):
+            wanted = asked(dense, dense[::-1] if isinstance(other, TiledStamps) else other)
+            assert np.array_equal(asked(tiled, other), wanted), asked
+    assert np.array_equal((tiled <= middle).reshape(COPIES, ROWS).sum(axis=1), [21] * COPIES)
+    assert (tiled + pd.Timedelta(1, "h")).equals(dense + pd.Timedelta(1, "h"))
+    assert (middle - tiled).equals(middle - dense)
 
 
 def test_copies_of_it(pair: tuple[TiledStamps, pd.DatetimeIndex]) -> None:

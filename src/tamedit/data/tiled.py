@@ -1,6 +1,7 @@
 """Rows that repeat: what all meters of a fleet share is kept once, and looks like an array with a copy for every meter."""
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,11 @@ class Tiled:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.tile(self.base, (self.times, 1)).astype(dtype or self.dtype)
+
+
+def of_dense(asked: Callable[[Any, Any], Any]) -> Callable[["TiledStamps", Any], Any]:
+    """An operator of an index, for tiled stamps; Python asks no object for operators by `__getattr__`."""
+    return lambda one, other: asked(one.dense, other.dense if isinstance(other, TiledStamps) else other)
 
 
 class TiledStamps:
@@ -84,9 +90,10 @@ class TiledStamps:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self.dense, dtype=dtype)
 
-    def __eq__(self, other: object) -> Any:
-        return self.dense == (other.dense if isinstance(other, TiledStamps) else other)
-
+    __add__, __sub__ = of_dense(operator.add), of_dense(operator.sub)
+    __rsub__ = of_dense(lambda one, other: other - one)
+    __eq__, __ne__ = of_dense(operator.eq), of_dense(operator.ne)
+    __lt__, __le__, __gt__, __ge__ = (of_dense(one) for one in (operator.lt, operator.le, operator.gt, operator.ge))
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
