@@ -180,7 +180,7 @@ def homes_of(layout: PrivateLayout, case: Case) -> tuple[object, np.ndarray]:
     config = make_config(layout.windows.series, "table", scale="smoke", privacy=privacy, window=length)
     facts = DataFacts(lower=(0.0,) * case.channels, upper=(9.0,) * case.channels)
     within, vectors = summed(layout.examples(config), config, facts)
-    return within, vectors.sum(axis=0)
+    return within, np.concatenate(list(vectors)).sum(axis=0)
 
 
 def hole(unit: str, window: int | None, *, meters: int = 2, place: int = 0) -> Case:

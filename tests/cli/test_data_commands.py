@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tamedit.cli.data import app
+from tamedit.cli.progress import RunProgress
 from tamedit.data.reader import read
 from tamedit.data.simulate import simulate
 from tamedit.errors import UserError
@@ -74,6 +75,20 @@ def test_mistakes(tmp_path: Path) -> None:
     assert "no data set 'etth7'" in mistake("convert", "etth7", tmp_path)
     assert "meters=0" in mistake("simulate", "--meters", 0, "--out", tmp_path / "x.csv")
     assert not list(tmp_path.iterdir())
+
+
+def test_convert_tells_how_much_it_has_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[tuple[str | None, int, int]] = []
+
+    def hear(self: RunProgress, step: int, steps: int, numbers: object = None) -> None:
+        heard.append((self.counted, step, steps))
+
+    monkeypatch.setattr(RunProgress, "__call__", hear)
+    raw = tmp_path / "LCL_a.csv"
+    rows = "".join(f"MAC1,Std,2012-10-12 {hour:02}:00:00, 0.5 \n" for hour in range(24))
+    raw.write_text("LCLid,stdorToU,DateTime,KWH/hh (per half hour) \n" + rows)
+    printed("convert", "london", raw, "--out", tmp_path / "london.parquet")
+    assert heard == [("megabyte", 0, 1), ("megabyte", 1, 1)]
 
 
 def test_convert_where_the_data_set_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -291,10 +291,22 @@ def test_charged_once_before_noise_and_for_every_unit(tmp_path: Path, monkeypatc
         assert record.epsilon(unit, 1e-5).value == pytest.approx(get_epsilon_gaussian(6.0 / moved, 1e-5), rel=1e-3)
 
 
+@pytest.mark.parametrize("piece", [1, 7, 50, 99])
+def test_pieces_give_the_same_to_the_bit(tmp_path: Path, piece: int) -> None:
+    vectors = np.random.default_rng(0).normal(size=(50, 94)) ** 3
+    vectors /= np.maximum(1.0, np.linalg.norm(vectors, axis=1, keepdims=True))
+    found = []
+    for number, cut in enumerate((vectors, (vectors[first : first + piece] for first in range(0, 50, piece)))):
+        with ledger(tmp_path / str(number), seed=3, test_only=True) as book:
+            found.append(private_population(cut, WITHIN, 6.0, 50, book))
+    assert found[0] == found[1]
+
+
 def test_longer_vectors_are_neither_charged_nor_released(tmp_path: Path) -> None:
     with ledger(tmp_path) as book:
-        for wrong in (np.full((3, 94), 0.2), np.full((3, 94), np.nan)):
-            with pytest.raises(ValueError, match="norms of at most 1"):
+        short, long = np.zeros((3, 94)), np.full((3, 94), 0.2)
+        for wrong in (long, np.full((3, 94), np.nan), iter([short, long]), iter([])):
+            with pytest.raises(ValueError, match=r"norms of at most 1|needs vectors"):
                 private_population(wrong, WITHIN, 6.0, 50, book)
     assert not read(tmp_path).mechanisms
 

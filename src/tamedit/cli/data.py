@@ -90,13 +90,15 @@ def convert(
     as_json: Json = False,
 ) -> None:
     """Convert a publisher's files to the format that TameDiT reads."""
+    from tamedit.cli.progress import RunProgress
     from tamedit.data.panels import PANELS
     from tamedit.data.sources import convert as convert_source
     from tamedit.data.sources import place
 
     default = Path(f"{name}.parquet") if name in PANELS else None
     target = out or default or place(name)
-    convert_source(name, raw, target)
+    with RunProgress(quiet=as_json, counted="megabyte") as bar:
+        convert_source(name, raw, target, bar)
     typer.echo(json.dumps({"name": name, "file": str(target)}) if as_json else f"Wrote {target}.")
 
 

@@ -36,10 +36,14 @@ def with_calendar(series: Series) -> Series:
     if set(CALENDAR_NAMES) <= set(series.covariate_names):
         return series
     covariates: Any
-    if len(series) >= LARGE and not series.covariate_names and series.aligned:  # the same for all meters: kept once
-        covariates = Tiled(calendar(series.times[: int(series.offsets[1])]), len(series.meters))
+    if series.aligned:  # the same for all meters
+        added: Any = Tiled(calendar(series.times[: int(series.offsets[1])]), len(series.meters))
     else:
-        covariates = np.concatenate([series.covariates, calendar(series.times)], axis=1)
+        added = calendar(series.times[:])
+    if len(series) >= LARGE and not series.covariate_names:
+        covariates = added
+    else:
+        covariates = np.concatenate([series.covariates, added], axis=1)
     return replace(
         series,
         covariates=covariates,

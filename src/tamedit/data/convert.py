@@ -4,8 +4,6 @@ Panels that need no averaging are in `panels`.
 """
 
 import re
-import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -14,18 +12,23 @@ import pandas as pd
 
 from tamedit.data.catalogue import SOURCES, source
 from tamedit.data.panels import PANELS, convert_panel
+from tamedit.data.raw_files import Progress, raw_files
 from tamedit.errors import UserError
 from tamedit.files import write_with
 
+_HOUSEHOLD = re.compile(r"household_power_consumption\.txt$")
 _HOME = re.compile(r"home(\d+)_.*_electric-mains_electric-combined\.csv(\.gz)?$")
 _CHUNK = 4_000_000
 _MINUTES_NEEDED = 30
 
 
-def convert(name: str, raw: Path, out: Path) -> None:
-    """Write the data set `name` in our form to `out`, from what its publisher offers (`raw`: a file, zip or folder)."""
+def convert(name: str, raw: Path, out: Path, progress: Progress | None = None) -> None:
+    """Write the data set `name` in our form to `out`, from what its publisher offers (`raw`: a file, zip or folder).
+
+    `progress(done, megabytes)` hears of the megabytes that were read.
+    """
     if name in PANELS:
-        convert_panel(name, raw, out)
+        convert_panel(name, raw, out, progress)
         return
     if name not in SOURCES:
         raise UserError(
@@ -37,22 +40,25 @@ def convert(name: str, raw: Path, out: Path) -> None:
     if not raw.exists():
         raise UserError(f"There is no {raw}; get {wanted.origin}.")
     if name == "household":
-        hourly = household_hours(raw)
+        hourly = household_hours(raw, progress)
         write_with(Path(out), lambda path: hourly.to_csv(path, index=False))
     else:
-        panel = ideal_hours(raw)
+        panel = ideal_hours(raw, progress)
         write_with(Path(out), lambda path: panel.to_parquet(path, index=False))
 
 
-def household_hours(raw: Path) -> pd.DataFrame:
+def household_hours(raw: Path, progress: Progress | None = None) -> pd.DataFrame:
     """Columns timestamp and kwh: the mean of Global_active_power (kW) over the minutes of an hour that have a reading.
 
     A mean power of p kW over an hour is an energy of p kWh. An hour without any reading is left empty.
     """
     columns = ["Date", "Time", "Global_active_power"]
+    files = raw_files(raw, _HOUSEHOLD, progress, whatever_name=True)
+    _, file = next(files, ("", None))
+    if file is None:
+        raise UserError(f"{raw} contains no file {_HOUSEHOLD.pattern!r}; give the file itself.")
     try:
-        with _opened(raw, re.compile(r"household_power_consumption\.txt$")) as file:
-            table = pd.read_csv(file, sep=";", usecols=columns, na_values=["?"], low_memory=False)
+        table = pd.read_csv(file, sep=";", usecols=columns, na_values=["?"], low_memory=False)
         stamps = pd.to_datetime(table["Date"] + " " + table["Time"], format="%d/%m/%Y %H:%M:%S")
         power = pd.Series(table["Global_active_power"].to_numpy(dtype=np.float64), index=pd.DatetimeIndex(stamps))
     except (ValueError, KeyError, UnicodeDecodeError, pd.errors.ParserError) as error:
@@ -64,7 +70,7 @@ def household_hours(raw: Path) -> pd.DataFrame:
     return hourly.rename_axis("timestamp").rename("kwh").reset_index()
 
 
-def ideal_hours(raw: Path) -> pd.DataFrame:
+def ideal_hours(raw: Path, progress: Progress | None = None) -> pd.DataFrame:
     """Columns client, timestamp and value (kVA): hourly means of every home's mains; hours without readings are absent.
 
     `raw` is a folder or zip with one file per home, homeNNN_…_electric-mains_electric-combined.csv (or .csv.gz): rows of
@@ -72,7 +78,7 @@ def ideal_hours(raw: Path) -> pd.DataFrame:
     hours; an hour counts if at least half of its minutes have a reading.
     """
     homes = []
-    for name, file in _ideal_files(raw):
+    for name, file in raw_files(raw, _HOME, progress):
         try:
             hourly = _home_hours(file, compressed=name.endswith(".gz"))
         except (ValueError, OSError, EOFError, UnicodeDecodeError, pd.errors.ParserError) as error:
@@ -80,7 +86,7 @@ def ideal_hours(raw: Path) -> pd.DataFrame:
                 f"{name} in {raw} does not contain rows of time stamp and power; download it again."
             ) from error
         match = _HOME.search(name)
-        assert match is not None  # _ideal_files yields nothing else
+        assert match is not None  # nothing else was asked for
         homes.append(hourly.assign(client=f"ideal_home{match[1]}"))
     if not homes:
         raise UserError(
@@ -89,39 +95,6 @@ def ideal_hours(raw: Path) -> pd.DataFrame:
         )
     panel = pd.concat(homes, ignore_index=True)
     return panel.assign(client=panel["client"].astype("category"))[["client", "timestamp", "value"]]
-
-
-def _opened(raw: Path, inside: re.Pattern[str]) -> IO[bytes]:
-    """The file itself, or the one inside a zip or folder whose name matches."""
-    if raw.is_dir():
-        found = sorted(path for path in raw.rglob("*") if inside.search(path.name))
-        if not found:
-            raise UserError(f"{raw} contains no file {inside.pattern!r}; give the file itself.")
-        return open(found[0], "rb")
-    if zipfile.is_zipfile(raw):
-        archive = zipfile.ZipFile(raw)
-        names = [name for name in archive.namelist() if inside.search(name)]
-        if not names:
-            raise UserError(f"{raw} contains no file {inside.pattern!r}; give the file itself.")
-        return archive.open(names[0])
-    return open(raw, "rb")
-
-
-def _ideal_files(raw: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    if raw.is_dir():
-        for path in sorted(raw.rglob("home*")):
-            if _HOME.search(path.name):
-                with open(path, "rb") as file:
-                    yield path.name, file
-    elif zipfile.is_zipfile(raw):
-        with zipfile.ZipFile(raw) as archive:
-            for name in sorted(archive.namelist()):
-                if _HOME.search(name):
-                    with archive.open(name) as file:
-                        yield Path(name).name, file
-    elif _HOME.search(raw.name):
-        with open(raw, "rb") as file:
-            yield raw.name, file
 
 
 def _home_hours(file: IO[bytes], compressed: bool) -> pd.DataFrame:

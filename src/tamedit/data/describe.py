@@ -15,8 +15,8 @@ def describe(series: Series, width: int = 28) -> dict[str, Any]:
     return {
         "rows": len(series),
         "meters": len(series.meters),
-        "start": str(series.times.min()),
-        "end": str(series.times.max()),
+        "start": str(series.distinct_times.min()),
+        "end": str(series.distinct_times.max()),
         "timezone": None if series.times.tz is None else str(series.times.tz),
         "step": series.spoken_step,
         "period": series.period,

@@ -8,17 +8,16 @@ cleaned beyond that: rows that appear twice, for one, are left to the reader.
 import gzip
 import io
 import re
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tamedit.data.raw_files import Progress, raw_files
 from tamedit.errors import UserError
 from tamedit.files import write_with
 
@@ -39,8 +38,11 @@ class Panel:
     title: int = 0  # lines above the header
 
 
-def convert_panel(name: str, raw: Path, out: Path) -> None:
-    """Write a panel to the Parquet file `out` from what its publisher offers: a file, a zip archive or a folder."""
+def convert_panel(name: str, raw: Path, out: Path, progress: Progress | None = None) -> None:
+    """Write a panel to the Parquet file `out` from what its publisher offers: a file, a zip archive or a folder.
+
+    `progress(done, megabytes)` hears of the megabytes that were read.
+    """
     panel, raw, out = PANELS[name], Path(raw), Path(out)
     if out.suffix.lower() != ".parquet":
         raise UserError(f"{out} must end in .parquet.")
@@ -52,7 +54,7 @@ def convert_panel(name: str, raw: Path, out: Path) -> None:
     def write(path: Path) -> None:
         rows = 0
         with pq.ParquetWriter(path, schema) as writer:
-            for piece in _pieces(panel, raw):
+            for piece in _pieces(panel, raw, progress):
                 writer.write_table(pa.Table.from_pandas(piece[list(_SCHEMA)], schema=schema, preserve_index=False))
                 rows += len(piece)
         if not rows:
@@ -61,11 +63,12 @@ def convert_panel(name: str, raw: Path, out: Path) -> None:
     write_with(out, write)
 
 
-def _pieces(panel: Panel, raw: Path) -> Iterator[pd.DataFrame]:
+def _pieces(panel: Panel, raw: Path, progress: Progress | None) -> Iterator[pd.DataFrame]:
     found = False
-    for name, file in _files(panel, raw):
+    for name, packed in raw_files(raw, panel.files, progress, whatever_name=True):
         found = True
         try:
+            file = gzip.GzipFile(fileobj=packed) if name.endswith(".gz") else packed
             text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
             for _ in range(panel.title):
                 text.readline()
@@ -87,24 +90,6 @@ def _pieces(panel: Panel, raw: Path) -> Iterator[pd.DataFrame]:
             ) from error
     if not found:
         raise UserError(f"{raw} contains no file of {panel.name!r}; get {panel.origin}.")
-
-
-def _files(panel: Panel, raw: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """The files of a panel, by name, in a folder or an archive; a single file is taken whatever its name."""
-    if raw.is_dir():
-        for path in sorted(raw.rglob("*")):
-            if path.is_file() and panel.files.search(path.name):
-                with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
-                    yield path.name, file  # type: ignore[misc]
-    elif zipfile.is_zipfile(raw):
-        with zipfile.ZipFile(raw) as archive:
-            for name in sorted(archive.namelist()):
-                if panel.files.search(Path(name).name) and not name.startswith("__MACOSX"):
-                    with archive.open(name) as file:
-                        yield Path(name).name, file
-    else:
-        with gzip.open(raw) if raw.suffix == ".gz" else open(raw, "rb") as file:
-            yield raw.name, file  # type: ignore[misc]
 
 
 def _column(piece: pd.DataFrame, *names: str) -> pd.Series:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tamedit.data.reading.grid import MICROSECONDS_A_DAY, Step, after, microseconds, moved, spoken
+from tamedit.data.tiled import TiledStamps, tiled_stamps
 from tamedit.errors import UserError
 from tamedit.files import on_disk
 from tamedit.statics import Static, columns_of
@@ -23,7 +24,7 @@ class Series:
 
     values: np.ndarray  # (T, K) float32, targets, NaN = missing
     covariates: np.ndarray  # (T, V) float32, known at every step
-    times: pd.DatetimeIndex  # (T,) stamps of every row
+    times: pd.DatetimeIndex | TiledStamps  # (T,) stamps of every row; kept once where all meters share them
     meters: tuple[str, ...]  # M names, "" for a single meter without a name
     offsets: np.ndarray  # (M + 1,) int64
     targets: tuple[str, ...]  # K names
@@ -158,10 +159,16 @@ class Series:
         )
 
     @property
+    def distinct_times(self) -> pd.DatetimeIndex:
+        """Every stamp that occurs: those of one meter, where all of them share theirs."""
+        return self.times.base if isinstance(self.times, TiledStamps) else self.times
+
+    @property
     def span(self) -> tuple[pd.Timestamp, pd.Timestamp]:
         """The first and the last stamp; pandas would copy all stamps to find them."""
-        numbers = self.times.asi8
-        return self.times[int(numbers.argmin())], self.times[int(numbers.argmax())]
+        times = self.distinct_times
+        numbers = times.asi8
+        return times[int(numbers.argmin())], times[int(numbers.argmax())]
 
     @property
     def rectangular(self) -> bool:
@@ -173,12 +180,20 @@ class Series:
         """Whether all meters have a row at the same stamps."""
         if not self.rectangular:
             return False
+        if self._shared is not None:
+            return True
         stamps = self.times.asi8.reshape(len(self.meters), int(self.lengths[0]))
         return bool((stamps == stamps[0]).all())
 
+    @property
+    def _shared(self) -> pd.DatetimeIndex | None:
+        """The stamps of each meter, if they are kept once for all of them."""
+        once = isinstance(self.times, TiledStamps) and bool((self.lengths == len(self.times.base)).all())
+        return self.times.base if once else None
+
     def _columns(self, start: int, length: int) -> "Series":
         """The same rows of every meter of a rectangular series, without a number for each of them."""
-        meters = len(self.meters)
+        meters, shared = len(self.meters), self._shared
 
         def cut(array: np.ndarray) -> np.ndarray:
             part = array.reshape(meters, int(self.lengths[0]), *array.shape[1:])[:, start : start + length]
@@ -189,11 +204,15 @@ class Series:
             there.reshape(part.shape)[:] = part
             return there
 
+        if shared is None:
+            times = stamps_like(self.times, cut(self.times.asi8))
+        else:
+            times = tiled_stamps(shared[start : start + length], meters)
         return replace(
             self,
             values=cut(self.values),
             covariates=cut(self.covariates),
-            times=stamps_like(self.times, cut(self.times.asi8)),
+            times=times,
             offsets=np.arange(meters + 1, dtype=np.int64) * length,
         )
 
@@ -213,11 +232,12 @@ class Series:
         lengths = self.lengths[numbers]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         index = np.repeat(self.offsets[numbers], lengths) + np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+        shared = self._shared if len(numbers) else None
         return replace(
             self,
             values=self.values[index],
             covariates=self.covariates[index],
-            times=self.times[index],
+            times=self.times[index] if shared is None else tiled_stamps(shared, len(numbers)),
             meters=tuple(self.meters[number] for number in numbers),
             offsets=offsets,
         )

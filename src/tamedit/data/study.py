@@ -18,7 +18,8 @@ import numpy as np
 import pandas as pd
 
 from tamedit.choices import Frozen
-from tamedit.data.series import Series, stamps_like
+from tamedit.data.series import Series
+from tamedit.data.tiled import tiled_stamps
 from tamedit.errors import UserError
 from tamedit.files import on_disk
 
@@ -64,7 +65,7 @@ class Study(Frozen):
         """With an extent: as stated, or the whole months around the stamps; `exact`: an array, whose shape is public."""
         if self.start is not None:
             return self
-        wall = series.times.tz_localize(None)
+        wall = series.distinct_times.tz_localize(None)
         first, last = wall.min(), wall.max() + series.frequency
         if not exact:
             first = first.normalize().replace(day=1)
@@ -122,7 +123,7 @@ class Study(Frozen):
             series,
             values=values,
             covariates=covariates,
-            times=stamps if meters == 1 else stamps[np.tile(np.arange(rows), meters)],
+            times=tiled_stamps(stamps, meters),
             offsets=np.arange(meters + 1, dtype=np.int64) * rows,
             reach=rows if series.reach else 0,
         )
@@ -164,7 +165,7 @@ def _shifted(series: Series, shift: int, stamps: pd.DatetimeIndex) -> Series:
         series,
         values=values,
         covariates=np.zeros((meters * rows, 0), dtype=np.float32),
-        times=stamps_like(stamps, np.tile(stamps.asi8, meters)),
+        times=tiled_stamps(stamps, meters),
         offsets=np.arange(meters + 1, dtype=np.int64) * rows,
         reach=rows if series.reach else 0,
     )

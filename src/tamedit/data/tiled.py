@@ -1,8 +1,11 @@
 """Rows that repeat: what all meters of a fleet share is kept once, and looks like an array with a copy for every meter."""
 
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 
 class Tiled:
@@ -25,3 +28,105 @@ class Tiled:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.tile(self.base, (self.times, 1)).astype(dtype or self.dtype)
+
+
+def of_dense(asked: Callable[[Any, Any], Any]) -> Callable[["TiledStamps", Any], Any]:
+    """An operator of an index, for tiled stamps; Python asks no object for operators by `__getattr__`."""
+    return lambda one, other: asked(one.dense, other.dense if isinstance(other, TiledStamps) else other)
+
+
+class TiledStamps:
+    """`copies` times the stamps of `base`: a `DatetimeIndex` of the stamps of all rows, of which only `base` is kept.
+
+    Rows that are asked for (a number, a slice, numbers, a mask) come as a plain `DatetimeIndex`, or a `Timestamp`. What the
+    copies have in common (zone, unit, least, largest, conversion) is asked of `base`. Anything else that an index can do is
+    asked of `dense`, which has a stamp for every row.
+    """
+
+    def __init__(self, base: pd.DatetimeIndex, copies: int) -> None:
+        self.base = base if base.freq is None else base[np.arange(len(base))]  # tiled stamps have no frequency
+        self.copies = copies
+
+    @property
+    def dense(self) -> pd.DatetimeIndex:
+        """A stamp for every row."""
+        return self[np.arange(len(self))]
+
+    @property
+    def tz(self) -> Any:
+        return self.base.tz
+
+    @property
+    def unit(self) -> str:
+        return str(self.base.unit)
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (len(self),)
+
+    def __len__(self) -> int:
+        return len(self.base) * self.copies
+
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, slice):
+            first, last, step = rows.indices(len(self))
+            before = first - first % max(len(self.base), 1)  # the rows of the copies above
+            if step > 0 and first <= last <= before + len(self.base):  # within one copy: a view
+                return self.base[first - before : last - before : step]
+            return self.base[np.arange(first, last, step) % len(self.base)]
+        rows = np.asarray(rows)
+        if rows.dtype == bool:
+            if rows.shape != self.shape:
+                raise IndexError(f"a mask of the shape {rows.shape} does not fit {len(self)} stamps")
+            rows = np.flatnonzero(rows)
+        if rows.size and not -len(self) <= rows.min() <= rows.max() < len(self):
+            raise IndexError(f"there is no row {rows.max()} or {rows.min()} among {len(self)} stamps")
+        return self.base[rows.astype(np.int64) % max(len(self.base), 1)]
+
+    def __iter__(self) -> Iterator[pd.Timestamp]:
+        for _ in range(self.copies):
+            yield from self.base
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.dense, dtype=dtype)
+
+    __add__, __sub__ = of_dense(operator.add), of_dense(operator.sub)
+    __rsub__ = of_dense(lambda one, other: other - one)
+    __eq__, __ne__ = of_dense(operator.eq), of_dense(operator.ne)
+    __lt__, __le__, __gt__, __ge__ = (of_dense(one) for one in (operator.lt, operator.le, operator.gt, operator.ge))
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"TiledStamps({self.copies} x {self.base!r})"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name in ("base", "copies"):  # asked before they are there, by `copy` and `pickle`
+            raise AttributeError(name)
+        return getattr(self.dense, name)
+
+    def min(self) -> pd.Timestamp:
+        """The first of all."""
+        return self.base.min()
+
+    def max(self) -> pd.Timestamp:
+        """The last of all."""
+        return self.base.max()
+
+    def equals(self, other: Any) -> bool:
+        """Whether another index, tiled or not, has the same stamps in the same order."""
+        if isinstance(other, TiledStamps) and len(other.base) == len(self.base):
+            return self.copies == other.copies and bool(self.base.equals(other.base))
+        return bool(self.dense.equals(other.dense if isinstance(other, TiledStamps) else other))
+
+    def tz_localize(self, zone: Any, **how: Any) -> "TiledStamps":
+        """The same by the clock, in another zone or none."""
+        return TiledStamps(self.base.tz_localize(zone, **how), self.copies)
+
+    def tz_convert(self, zone: Any) -> "TiledStamps":
+        """The same moments, by the clock of another zone."""
+        return TiledStamps(self.base.tz_convert(zone), self.copies)
+
+
+def tiled_stamps(base: pd.DatetimeIndex, copies: int) -> pd.DatetimeIndex | TiledStamps:
+    """Stamps that several meters share, kept once; those of a single meter as they are."""
+    return base if copies == 1 else TiledStamps(base, copies)

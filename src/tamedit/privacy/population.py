@@ -27,6 +27,7 @@ spread of levels includes how the weeks of one home differ.
 """
 
 import math
+from collections.abc import Iterable
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
@@ -358,7 +359,7 @@ def channel_moments(
 
 
 def private_population(
-    vectors: Float[np.ndarray, "N V"],
+    vectors: Float[np.ndarray, "N V"] | Iterable[NDArray[np.float64]],
     within: Within,
     noise_multiplier: float,
     number: int,
@@ -368,14 +369,25 @@ def private_population(
 ) -> Population:
     """The population with noise: charged as one Gaussian release before the noise is drawn.
 
-    `vectors`: `population_vectors` of the examples; longer ones would be released with too little noise, and are refused.
-    `number`: public, of examples.
+    `vectors`: `population_vectors` of the examples, or pieces of them; longer ones would be released with too little noise, and
+    are refused. `number`: public, of examples.
     """
-    if not bool(np.all(np.einsum("ij,ij->i", vectors, vectors) <= (1.0 + 1e-9) ** 2)):  # without a copy of them
-        raise ValueError("the vectors of a population must have norms of at most 1")
+    exact = _summed([vectors] if isinstance(vectors, np.ndarray) else vectors)  # refused before it is charged
     ledger.charge(Mechanism(1.0, noise_multiplier), POPULATION, 1)
-    total = noisy_sum(vectors, noise_multiplier, ledger, POPULATION)
+    total = noisy_sum(exact[None], noise_multiplier, ledger, POPULATION)
     return population_of(total, number, within, "private", noise_multiplier, prior, static)
+
+
+def _summed(pieces: Iterable[NDArray[np.float64]]) -> Float[np.ndarray, " V"]:
+    """Σ v of all pieces, row after row: the same to the bit however they are cut. None of them is kept."""
+    total = None
+    for piece in pieces:
+        if not bool(np.all(np.einsum("ij,ij->i", piece, piece) <= (1.0 + 1e-9) ** 2)):  # without a copy of them
+            raise ValueError("the vectors of a population must have norms of at most 1")
+        total = piece.sum(axis=0) if total is None else np.concatenate([total[None], piece]).sum(axis=0)
+    if total is None:
+        raise ValueError("a population needs vectors")
+    return total
 
 
 def expected_error(examples: int, channels: int, noise_multiplier: float, attributes: int = 0) -> float:

@@ -156,7 +156,8 @@ def clock_changes(series: Series) -> bool:
     """Whether the clock of the stamps changes within the series (summer time)."""
     if series.times.tz is None or rows_of_unit(series, "day") in (None, 1):
         return False
-    apart = series.times.tz_localize(None) - series.times.tz_convert("UTC").tz_localize(None)
+    times = series.distinct_times
+    apart = times.tz_localize(None) - times.tz_convert("UTC").tz_localize(None)
     return bool(np.any(apart != apart[0]))
 
 

@@ -38,9 +38,11 @@ class Line:
 
     def window_names(self, starts: Int64[np.ndarray, " W"]) -> Int64[np.ndarray, " W"]:
         """The random stream of a window: its meter's name and its place in the meter, whatever other meters there are."""
-        streams = [int.from_bytes(blake2b(name.encode(), digest_size=7).digest(), "little") for name in self.meters]
         meter = np.searchsorted(self.offsets, starts, side="right") - 1
-        names: np.ndarray = np.array(streams, dtype=np.int64)[meter] + starts - self.offsets[meter]
+        mine, which = np.unique(meter, return_inverse=True)  # of a fleet, few meters at a time
+        named = [self.meters[one].encode() for one in mine]
+        streams = [int.from_bytes(blake2b(name, digest_size=7).digest(), "little") for name in named]
+        names: np.ndarray = np.array(streams, dtype=np.int64)[which] + starts - self.offsets[meter]
         return names
 
 
@@ -74,12 +76,13 @@ def fill(
     turn = 0
     while (wanted & ~known).any():
         chosen, owner = _assign(known, wanted, line.offsets, starts, length)
-        rows = chosen[:, None] + np.arange(length)  # (W, L)
         newly = np.zeros_like(known)
-        for window, drawn in _draw_windows(line, rows, column, filled, known, draw, turn, progress):  # drawn (S, L, K)
-            mine = (owner[rows[window]] == window)[:, None] & ~known[rows[window]]  # (L, K)
-            filled[:, column[rows[window]][mine]] = drawn[:, mine]
-            newly[rows[window]] |= mine
+        draws = _draw_windows(line, chosen, length, column, filled, known, draw, turn, progress)
+        for window, drawn in draws:  # drawn (S, L, K)
+            rows = slice(chosen[window], chosen[window] + length)
+            mine = (owner[rows] == window)[:, None] & ~known[rows]  # (L, K)
+            filled[:, column[rows][mine]] = drawn[:, mine]
+            newly[rows] |= mine
         known |= newly
         turn += 1
     return filled[:, column[wanted]]
@@ -190,7 +193,8 @@ def _enter_long_gap(
 
 def _draw_windows(
     line: Line,
-    rows: Int64[np.ndarray, "W L"],
+    starts: Int64[np.ndarray, " W"],
+    length: int,
     column: Int64[np.ndarray, "T K"],
     filled: Float[np.ndarray, "S M"],
     known: Bool[np.ndarray, "T K"],
@@ -201,8 +205,8 @@ def _draw_windows(
     """Draws of each window. In the first turn all samples share one context; later each sample has its own."""
     samples = len(filled)
     at_once = max(PATHS_AT_ONCE // samples, 1)  # later every sample has a context of its own
-    for place in parts(len(rows), min(at_once, 64) if turn == 0 else max(at_once // 2, 1), progress):
-        part = rows[place]  # (w, L)
+    for place in parts(len(starts), min(at_once, 64) if turn == 0 else max(at_once // 2, 1), progress):
+        part = starts[place, None] + np.arange(length)  # (w, L)
         values = torch.from_numpy(line.values[part])
         observed = torch.from_numpy(known[part])
         covariates = torch.from_numpy(line.covariates[part])

@@ -12,6 +12,7 @@ from tamedit.data.loading import load_split
 from tamedit.data.reader import read_fleet
 from tamedit.data.reading import streamed
 from tamedit.data.study import Study
+from tamedit.data.tiled import Tiled, TiledStamps
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.layout import private_layout
 from tamedit.windows import cut
@@ -83,6 +84,23 @@ def test_same_examples_to_the_bit(
         assert mine.notes == theirs.notes
         assert mine.inferred == theirs.inferred
         assert mine.step == theirs.step
+
+
+def test_nothing_in_memory_has_a_row_for_every_reading(tmp_path: Path, in_pieces: None) -> None:
+    """Values lie on disk; stamps and the calendar are those of one meter."""
+    path, meters = tmp_path / "fleet.parquet", 20
+    table(meters=meters).to_parquet(path)
+    laid, split = load_split(path, private=True, study=Study.stating(("2023-01-01", "2023-04-01")))
+    layout = private_layout(split.train, 48, 24, Privacy(epsilon=8, unit="week"))
+    for series in (laid, split.train, split.validation, split.test, network_covariates(layout.windows.series, True)):
+        assert len(series.meters) == meters
+        assert isinstance(series.values, np.memmap)
+        assert isinstance(series.times, TiledStamps)
+        assert len(series.times.base) == len(series) / meters
+        held = [one for name, one in vars(series).items() if isinstance(one, np.ndarray) and name != "values"]
+        if isinstance(series.covariates, Tiled):
+            held.append(series.covariates.base)
+        assert max(len(one) for one in held if one.size) <= len(series) / meters
 
 
 def spoiled(what: str) -> pd.DataFrame:

@@ -113,7 +113,7 @@ def replay(frame: pd.DataFrame) -> tuple[PrivateLayout, np.ndarray, list[bytes]]
         + examples.series.covariates[begin : begin + span].tobytes()
         for begin, span in zip(examples.starts.tolist(), spans.tolist(), strict=True)
     ]
-    return layout, vectors, seen
+    return layout, np.concatenate(list(vectors)), seen
 
 
 @pytest.mark.parametrize("change", ["delete", "alter", "contradict", "unstated", "empty"])

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from tamedit.data.tiled import TiledStamps
 from tamedit.errors import UserError
 
 MICROSECONDS_A_DAY = 86_400_000_000
@@ -87,7 +88,7 @@ class Grid:
     """Where every reading goes: row `position[i]` of a table with `offsets[-1]` rows and stamps `times`."""
 
     position: np.ndarray  # (n,) int64
-    times: pd.DatetimeIndex  # (T,)
+    times: pd.DatetimeIndex | TiledStamps  # (T,)
     offsets: np.ndarray  # (M + 1,) int64
     step: Step
     notes: tuple[str, ...] = ()
@@ -187,7 +188,8 @@ def build(readings: Readings, frequency: str | None) -> Grid:
 
 def _refuse_coarser(readings: Readings, step: Step, ordinals: np.ndarray, starts: np.ndarray) -> None:
     """A meter whose readings all lie on a coarser grid has another step: half of its rows would be called missing."""
-    apart = np.where(np.isin(np.arange(len(ordinals)), starts), 0, np.diff(ordinals, prepend=ordinals[0]))
+    apart = np.diff(ordinals, prepend=ordinals[0])
+    apart[starts] = 0
     common = np.gcd.reduceat(apart, starts) // step.size
     counts = np.diff(np.r_[starts, len(ordinals)])
     coarse = np.flatnonzero((common > 1) & (counts >= FEWEST_TO_JUDGE))

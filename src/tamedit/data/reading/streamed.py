@@ -13,7 +13,7 @@ off the grid, one that appears twice, another most common step, names or reading
 covariates) is left to those functions: the answer is None, and they read the file and say what is wrong.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from tamedit.data.reading import assemble
 from tamedit.data.reading.columns import Wanted
 from tamedit.data.reading.grid import FEWEST_TO_JUDGE, Grid, microseconds
+from tamedit.data.tiled import tiled_stamps
 from tamedit.errors import UserError
 from tamedit.files import on_disk
 
@@ -54,12 +55,11 @@ class _Pieces:
         self.file, self.parts = file, parts
         self.numbers: dict[object, int] = {}
 
-    def __iter__(self) -> Iterator[_Piece]:
-        columns = [self.parts.id_name, self.parts.time_name, *self.parts.targets]
+    def of(self, targets: Sequence[str]) -> Iterator[_Piece]:
+        """With the readings of these targets."""
+        columns = [self.parts.id_name, self.parts.time_name, *targets]
         for batch in self.file.iter_batches(PIECE, columns=columns):
-            yield _Piece(
-                self._meters(batch), self._stamps(batch), [self._readings(batch, k) for k in self.parts.targets]
-            )
+            yield _Piece(self._meters(batch), self._stamps(batch), [self._readings(batch, k) for k in targets])
 
     def _meters(self, batch: pa.RecordBatch) -> np.ndarray:
         column = batch.column(self.parts.id_name)
@@ -90,7 +90,7 @@ def from_file(path: Path, wanted: Wanted) -> assemble.Parts | None:
     if path.suffix.lower() not in (".parquet", ".pq") or not path.is_file() or wanted.covariates or wanted.timezone:
         return None
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, pre_buffer=False) as file:  # it would keep all that was read
             if file.metadata.num_rows < LARGE:
                 return None
             return _parts(file, wanted)
@@ -103,7 +103,7 @@ def _parts(file: pq.ParquetFile, wanted: Wanted) -> assemble.Parts:
     head = assemble.from_table(first, wanted)
     _check_plain(file.schema_arrow, head)
     pieces, step = _Pieces(file, head), head.grid.step.size
-    ends = [(int(piece.stamps.min()), int(piece.stamps.max())) for piece in pieces if len(piece.stamps)]
+    ends = [(int(piece.stamps.min()), int(piece.stamps.max())) for piece in pieces.of(()) if len(piece.stamps)]
     begin, end = min(low for low, _ in ends), max(high for _, high in ends)
     rows, meters = (end - begin) // step + 1, len(pieces.numbers)
     if meters * rows > SPARSE * file.metadata.num_rows:
@@ -112,7 +112,7 @@ def _parts(file: pq.ParquetFile, wanted: Wanted) -> assemble.Parts:
     seen = np.zeros(meters * rows, dtype=bool)
     for start in range(0, len(values), PIECE):
         values[start : start + PIECE] = np.nan
-    for piece in pieces:
+    for piece in pieces.of(head.targets):
         away = piece.stamps - begin
         place = piece.meters * rows + away // step
         if (away % step).any() or seen[place].any():
@@ -126,11 +126,15 @@ def _parts(file: pq.ParquetFile, wanted: Wanted) -> assemble.Parts:
     if not all(_any_reading(values[:, k]) for k in range(values.shape[1])):
         raise _NotPlain
     stamps = head.grid.step.stamps(begin + step * np.arange(rows), head.grid.times)
-    times = pd.DatetimeIndex(np.tile(stamps.to_numpy(), meters))
     return assemble.Parts(
         values=values,
         covariates=np.zeros((len(values), 0), np.float32),
-        grid=Grid(np.zeros(0, np.int64), times, np.arange(meters + 1, dtype=np.int64) * rows, head.grid.step),
+        grid=Grid(
+            np.zeros(0, np.int64),
+            tiled_stamps(stamps, meters),
+            np.arange(meters + 1, dtype=np.int64) * rows,
+            head.grid.step,
+        ),
         meters=tuple(str(name) for name in pieces.numbers),
         targets=head.targets,
         notes=head.notes,

@@ -2,7 +2,7 @@
 
 import math
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +84,7 @@ class Budget:
         return level, scale
 
     def release_population(
-        self, vectors: np.ndarray, within: Within, noise: float, prior: Prior, static: Static = ()
+        self, vectors: Iterable[np.ndarray], within: Within, noise: float, prior: Prior, static: Static = ()
     ) -> Population:
         """Who the homes are, with noise, charged to the ledger: in the first process, which holds it."""
         assert self.ledger is not None

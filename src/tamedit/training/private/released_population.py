@@ -1,5 +1,6 @@
 """Who the homes are, for a run: with noise and charged if a private run asks for it, exact without privacy."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,8 +57,11 @@ def learned_population(
         raise UserError(f"{place} is damaged; restore it from a copy, or start again in another folder.") from error
 
 
-def summed(windows: Windows, config: RunConfig, facts: DataFacts) -> tuple[Within, Float[np.ndarray, "N V"]]:
-    """What a private run releases with noise the sum of, one vector of norm at most 1 per example; and the public rest."""
+def summed(windows: Windows, config: RunConfig, facts: DataFacts) -> tuple[Within, Iterator[Float[np.ndarray, "n V"]]]:
+    """What a private run releases with noise the sum of, one vector of norm at most 1 per example; and the public rest.
+
+    The vectors come in pieces: all of those of a fleet take more memory than its readings.
+    """
     rows = public_rows(windows, config.privacy)
     within = _within(windows, config.examples.period, rows, facts.lower or (), facts.upper or ())
     return within, _vectors(windows, within)
@@ -74,7 +78,7 @@ def exact_population(windows: Windows, period: int) -> Population | None:
     high = np.where(high > low, high, low + 1.0)
     within = _within(windows, period, windows.length, tuple(low.tolist()), tuple(high.tolist()))
     windows = _part(windows, np.unique(np.linspace(0, len(windows) - 1, min(len(windows), MOST)).astype(np.int64)))
-    total = _vectors(windows, within, shortened=False).sum(axis=0)
+    total = np.concatenate(list(_vectors(windows, within, shortened=False))).sum(axis=0)
     return population_of(total, len(windows), within, "nonprivate", static=series.static)
 
 
@@ -84,20 +88,16 @@ def _within(windows: Windows, period: int, rows: int, lower: tuple[float, ...], 
     return Within(lower=lower, upper=upper, period=period, rows=rows, begin=first, end=last)
 
 
-def _vectors(windows: Windows, within: Within, shortened: bool = True) -> Float[np.ndarray, "N V"]:
+def _vectors(windows: Windows, within: Within, shortened: bool = True) -> Iterator[Float[np.ndarray, "n V"]]:
     """One vector per example; a few examples at a time, since a whole meter has many rows."""
-    first, found = season_place(windows.series.times[windows.starts], _step(windows), within.period), None
+    first = season_place(windows.series.times[windows.starts], _step(windows), within.period)
     marks, static = windows.series.marks(windows.starts), windows.series.static
     few = max(CELLS // (within.rows * len(within.lower)), 1)
     for begin in range(0, len(windows), few):
         some = np.arange(begin, min(begin + few, len(windows)))
         examples = whole_examples(_part(windows, some), within.rows)
         bounds = within.lower, within.upper, within.period
-        vectors = population_vectors(examples, *bounds, first[some], shortened, marks[some], static)
-        found = np.empty((len(windows), vectors.shape[1])) if found is None else found
-        found[some] = vectors
-    assert found is not None
-    return found
+        yield population_vectors(examples, *bounds, first[some], shortened, marks[some], static)
 
 
 def _part(windows: Windows, chosen: Int64[np.ndarray, " C"]) -> Windows:
