@@ -23,6 +23,7 @@ from tamedit.files import replacing, unreadable, write_text
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import NetworkConfig
 from tamedit.privacy.population import Population
+from tamedit.runs.provenance import Student
 from tamedit.statics import Static, columns_of
 from tamedit.windows.examples import ExampleConfig
 
@@ -56,6 +57,7 @@ class ModelSpec(BaseModel):
 
     population: Population | None = None  # who the homes are; None: the model generates windows alone
     weights_sha256: str | None = None  # of the file of weights; this and the next two: None in earlier files
+    student: Student | None = None  # None: not distilled; what it knows are the times in `process.calls`
     ledger_head: str | None = None  # hash of the ledger's last line when the model was written
     software_version: str | None = None
 
@@ -79,6 +81,8 @@ class ModelSpec(BaseModel):
             raise ValueError("the covariates and the attributes differ")
         if self.population is not None and self.population.static not in ((), self.static):
             raise ValueError("the population has other attributes")
+        if (self.student is None) != (self.process.calls is None):
+            raise ValueError("a student has a teacher and calls, and other models have neither")
         if "statement" not in self.privacy:
             raise ValueError("the privacy statement is missing")
         return self
