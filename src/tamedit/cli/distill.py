@@ -54,7 +54,7 @@ def distill(
     assert made is not None
     if not as_json:
         typer.echo(
-            f"{student!r}\nIts samples are {made.apart:.3f} from those of the model that it was distilled from, which with {calls} "
+            f"{student!r}\nIts samples are {made.apart:.3f} from those of the model that it is from, which with {calls} "
             f"plain steps would itself be {made.untrained:.3f} away (root mean square, in z: samples spread by about 1)."
         )
         typer.echo(student.privacy)

@@ -28,7 +28,7 @@ FRESH, VISITS, PART = (
     4,
     32,
 )  # paths at a time, how often each is seen, and how many go through the network together
-BATCH, RATE, AVERAGE = 64, 2e-3, 0.995
+BATCH, RATE, AVERAGE = 64, 1e-3, 0.995
 HELD_OUT = 128  # fresh paths on which the student is measured in the end
 
 
