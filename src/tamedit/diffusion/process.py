@@ -8,7 +8,7 @@ structure the best velocity is 0, which is what a network with a zero-initialise
 
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal, Self
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int64
@@ -30,7 +30,7 @@ class Process(Frozen):
     calls: tuple[NonNegativeInt, ...] | None = None  # a distilled student: the time steps it is asked at, noise first
 
     @model_validator(mode="after")
-    def _falling(self) -> Self:
+    def _falling(self) -> "Process":
         """A student predicts velocities, at times that fall."""
         if self.calls is not None:
             times = (self.steps, *self.calls)

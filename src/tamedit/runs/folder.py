@@ -31,12 +31,12 @@ from tamedit.errors import Resumable, UserError
 from tamedit.files import unreadable, write_text
 from tamedit.privacy.entries import FILE_NAME as LEDGER
 from tamedit.privacy.entries import read as read_ledger
-from tamedit.runs.artifact import SPECIFICATION
 from tamedit.runs.config import RunConfig
 
 RUN, READING, SCALING, BOUNDS = "run.json", "reading.json", "scaling.json", "bounds.json"
 PEOPLE, EVOLVED = "population.json", "evolved.json"
 CHECKPOINT = "checkpoint.safetensors"
+MODEL = "model.json"  # `artifact.SPECIFICATION`, which would bring the network with it
 NOT_PRIVATE = "not-private"  # the folder of what must not be shared with a model
 BEGUN = (RUN, READING, LEDGER, CHECKPOINT)  # what a private run writes before its first step
 
@@ -188,7 +188,7 @@ def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> No
 def is_student(folder: Path) -> bool:
     """Whether the model in a folder was distilled from another."""
     try:
-        return json.loads((folder / SPECIFICATION).read_text(encoding="utf-8")).get("student") is not None
+        return json.loads((folder / MODEL).read_text(encoding="utf-8")).get("student") is not None
     except (OSError, ValueError, AttributeError):
         return False
 

@@ -9,6 +9,7 @@ model's folder has of these:
     run.json, reading.json          copies, if the model is a run's, so that `evaluate` finds the same data and the same split
 """
 
+import json
 import math
 import shutil
 from dataclasses import replace
@@ -20,6 +21,7 @@ import numpy as np
 from tamedit.data.calendar import network_covariates
 from tamedit.data.catalogue import PUBLIC, SOURCES
 from tamedit.data.loading import IN_MEMORY, Data, load_split
+from tamedit.data.reader import check_reading
 from tamedit.data.series import Series
 from tamedit.data.split import split_by_time
 from tamedit.errors import UserError
@@ -27,10 +29,11 @@ from tamedit.files import check_new_folder, new_folder
 from tamedit.privacy.entries import FILE_NAME as LEDGER
 from tamedit.runs.agreement import check_agreement
 from tamedit.runs.artifact import WEIGHTS, save_model
+from tamedit.runs.cards import derived
 from tamedit.runs.folder import READING, RUN, load_run
 from tamedit.runs.provenance import CLAIMED, Origin, Student
 from tamedit.runs.recipe import MASKS
-from tamedit.runs.release import digest
+from tamedit.runs.release import canonical, digest
 from tamedit.tasks.single_windows import whole
 from tamedit.training.homes import FLEETS, SECONDS, homes_of
 from tamedit.training.loop import Progress
@@ -63,6 +66,7 @@ def distill(
     be public or simulated (`public=True` says so of what is not known to be). `steps`: of training. `reading` goes to
     `tamedit.read`.
     """
+    check_reading(distill, reading)
     out = Path(out)
     check_new_folder(out, "a student")
     for name, number, most in (("calls", calls, MOST_CALLS), ("steps", steps, 1_000_000)):
@@ -76,7 +80,7 @@ def distill(
         raise UserError("Only networks that predict the velocity can be distilled; train one with anchor='free'.")
     if reading and data is None:
         raise UserError(f"{', '.join(reading)} say how to read `data`; give it, or leave them out.")
-    kept = _checked_folder(model)
+    kept, privacy = _taken_over(model)
     series, contexts = _simulated(model) if data is None else _public(model, data, public, reading)
     windows = cut(network_covariates(series, spec.calendar), spec.network.length, 1)
     examples = Examples(windows, MASKS, model.scaling, spec.examples, seed)
@@ -91,19 +95,27 @@ def distill(
     with new_folder(out) as beside:
         for name in kept:
             shutil.copyfile(model.folder / name, beside / name)  # type: ignore[operator]
-        save_model(beside, spec.model_copy(update={"process": process, "student": made}), weights)
+        save_model(beside, spec.model_copy(update={"process": process, "student": made, "privacy": privacy}), weights)
     from tamedit.tasks.model import Model
 
     return Model.load(out, next(model.network.parameters()).device.type)
 
 
-def _checked_folder(model: "Model") -> list[str]:
-    """The files of the model's folder that the student's folder repeats; its ledger must give what the model says."""
-    if model.folder is None:
-        return []
-    if model.spec.privacy.get("private") and (model.folder / LEDGER).is_file():
-        check_agreement(model.folder)
-    return [name for name in (LEDGER, RUN, READING) if (model.folder / name).is_file()]
+def _taken_over(model: "Model") -> tuple[list[str], dict[str, Any]]:
+    """The files that the student's folder repeats, and the statement: as the ledger gives it, if there is one."""
+    spec, folder = model.spec, model.folder
+    if folder is None:
+        return [], spec.privacy
+    there = [name for name in (LEDGER, RUN, READING) if (folder / name).is_file()]
+    if not spec.privacy.get("private") or LEDGER not in there:
+        return there, spec.privacy
+    record = check_agreement(folder)[0]
+    statement = json.loads(canonical(derived(spec, record).to_dict()))
+    if statement["steps"] != spec.privacy.get("steps"):
+        raise UserError(
+            f"The run in {folder} has spent more since its model was written; finish it with resume=True first."
+        )
+    return there, statement
 
 
 def _simulated(model: "Model") -> tuple[Series, str]:
