@@ -115,11 +115,3 @@ def test_observed_cells_and_padding_do_not_count() -> None:
     nothing = Context(*(torch.ones(2, LENGTH, 1) for _ in range(4)), torch.ones(2, 1))  # every cell is observed
     assert end_loss(student, Paths(nothing, torch.ones(2, LENGTH, 1), torch.zeros(2, LENGTH, 1)), steps).sum() == 0
     assert len(wanted[1:]) == 2
-
-
-@pytest.mark.parametrize("calls", [(), (5, 5), (3, 7), (1000,)])
-def test_times_of_a_student_fall(calls: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="fall"):
-        Process(calls=calls)
-    with pytest.raises(ValueError, match="predicts v"):
-        Process(calls=(5, 3), prediction="epsilon")

@@ -101,6 +101,9 @@ def test_what_it_says_of_itself_survives_the_disk(teacher: Path, student: Path, 
     for edit in ({"student": None}, {"process": before.process.model_dump()}):
         with pytest.raises(ValueError, match="a student has a teacher and calls"):
             ModelSpec.model_validate(said | edit)
+    for calls in ([], [5, 5], [3, 7], [1000]):
+        with pytest.raises(ValueError, match="not time steps that fall"):
+            ModelSpec.model_validate(said | {"process": said["process"] | {"calls": calls}})
 
 
 def test_the_folder_of_a_run_makes_one_that_is_evaluated_like_it(student: Path, smoke_run: Path, run: Run) -> None:

@@ -7,12 +7,11 @@ structure the best velocity is 0, which is what a network with a zero-initialise
 """
 
 from functools import cached_property
-from itertools import pairwise
 from typing import Literal
 
 import torch
 from jaxtyping import Float, Int64
-from pydantic import NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from tamedit.choices import Frozen
@@ -28,16 +27,6 @@ class Process(Frozen):
     beta_last: PositiveFloat = 0.02
     prediction: Prediction = "v"
     calls: tuple[NonNegativeInt, ...] | None = None  # a distilled student: the time steps it is asked at, noise first
-
-    @model_validator(mode="after")
-    def _falling(self) -> "Process":
-        """A student predicts velocities, at times that fall."""
-        if self.calls is not None:
-            times = (self.steps, *self.calls)
-            falls = all(later < earlier for earlier, later in pairwise(times))
-            if not self.calls or not falls or self.prediction != "v":
-                raise ValueError("the calls of a student must be time steps that fall, of a network that predicts v")
-        return self
 
     @cached_property
     def signal(self) -> Float[Tensor, " T"]:

@@ -7,6 +7,7 @@ import json
 import math
 from hashlib import sha256
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self, get_args
 
@@ -81,8 +82,15 @@ class ModelSpec(BaseModel):
             raise ValueError("the covariates and the attributes differ")
         if self.population is not None and self.population.static not in ((), self.static):
             raise ValueError("the population has other attributes")
-        if (self.student is None) != (self.process.calls is None):
+        calls = self.process.calls
+        if (self.student is None) != (calls is None):
             raise ValueError("a student has a teacher and calls, and other models have neither")
+        if calls is not None and (
+            not calls
+            or self.process.prediction != "v"
+            or any(later >= before for before, later in pairwise((self.process.steps, *calls)))
+        ):
+            raise ValueError("the calls of a student are not time steps that fall, of a network that predicts v")
         if "statement" not in self.privacy:
             raise ValueError("the privacy statement is missing")
         return self
