@@ -5,7 +5,7 @@ model was trained on, so the model's guarantee covers it as well, and nothing is
 model's folder has of these:
 
     model.safetensors, model.json   the student: the model's statement, population and units; its calls; what it was made from
-    ledger.jsonl                    a copy, if the model's guarantee follows from one: `account`, `release` and `verify` derive it
+    ledger.jsonl, PRIVACY.md        copies, if the model is private: `account`, `release` and `verify` derive ε from the ledger
     run.json, reading.json          copies, if the model is a run's, so that `evaluate` finds the same data and the same split
 """
 
@@ -31,6 +31,7 @@ from tamedit.runs.agreement import check_agreement
 from tamedit.runs.artifact import WEIGHTS, save_model
 from tamedit.runs.cards import derived
 from tamedit.runs.folder import READING, RUN, load_run
+from tamedit.runs.privacy_page import PRIVACY
 from tamedit.runs.provenance import CLAIMED, Origin, Student
 from tamedit.runs.recipe import MASKS
 from tamedit.runs.release import canonical, digest
@@ -106,7 +107,7 @@ def _taken_over(model: "Model") -> tuple[list[str], dict[str, Any]]:
     spec, folder = model.spec, model.folder
     if folder is None:
         return [], spec.privacy
-    there = [name for name in (LEDGER, RUN, READING) if (folder / name).is_file()]
+    there = [name for name in (LEDGER, PRIVACY, RUN, READING) if (folder / name).is_file()]
     if not spec.privacy.get("private") or LEDGER not in there:
         return there, spec.privacy
     record = check_agreement(folder)[0]
