@@ -37,6 +37,7 @@ def distill(
     No private data is read, and no privacy is spent: the student learns from the model's answers on simulated homes.
     """
     from tamedit.errors import UserError
+    from tamedit.formatting import counted
     from tamedit.tasks.evolved_fleet import is_evolved
     from tamedit.tasks.model import Model
 
@@ -54,8 +55,9 @@ def distill(
     assert made is not None
     if not as_json:
         typer.echo(
-            f"{student!r}\nIts samples are {made.apart:.3f} from those of the model that it is from, which with {calls} "
-            f"plain steps would itself be {made.untrained:.3f} away (root mean square, in z: samples spread by about 1)."
+            f"{student!r}\nIts samples are {made.apart:.3f} from those of the model that it is from, which with "
+            f"{counted(calls, 'plain step')} would itself be {made.untrained:.3f} away "
+            "(root mean square, in z: samples spread by about 1)."
         )
         typer.echo(student.privacy)
     options.wrote(sorted(out.iterdir()), as_json, calls=calls, **made.model_dump(exclude={"steps"}), steps=steps)
