@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tamedit.diffusion.angle import angle_steps
+from tamedit.diffusion.angle import angle_steps, straight_steps
 from tamedit.diffusion.distillation import Paths, carried, end_loss, unknown
 from tamedit.diffusion.process import Process
 from tamedit.model.dit import DiffusionTransformer
@@ -44,7 +44,8 @@ class EndGradients:
     ) -> None:
         """`process`: the student's, which has its calls."""
         self.teacher, self.student, self.examples = teacher, student, examples
-        self.steps = angle_steps(process, 0)
+        assert process.calls is not None
+        self.steps = straight_steps(process, process.calls)
         self.fine = angle_steps(process.model_copy(update={"calls": None}), CALLS)
         self.number, self.paths = -1, None  # type: int, Paths | None
         keep_freed_memory()
@@ -103,8 +104,10 @@ def learn(
     steps: int,
     progress: Progress | None = None,
 ) -> tuple[dict[str, Tensor], float, float]:
-    """The weights of a student with this process, and how far its ends and those of the teacher itself, asked as seldom, are
-    from the teacher's. Raises `Stopped` on Ctrl-C."""
+    """The weights of a student with this process; how far from the teacher's its ends are, and those of the teacher asked as seldom.
+
+    Raises `Stopped` on Ctrl-C.
+    """
     student = deepcopy(teacher).requires_grad_(True)
     source = EndGradients(teacher, student, examples, process)
     untrained = source.apart(teacher)
