@@ -104,7 +104,7 @@ def learn(
     steps: int,
     progress: Progress | None = None,
 ) -> tuple[dict[str, Tensor], float, float]:
-    """The weights of a student with this process; how far from the teacher's its ends are, and those of the teacher asked as seldom.
+    """The weights of a student with this process; how far its ends are from the teacher's, and those of the teacher itself.
 
     Raises `Stopped` on Ctrl-C.
     """
