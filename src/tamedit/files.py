@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -44,6 +45,36 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
+
+
+def check_new_folder(out: Path, made: str) -> None:
+    """Raise one sentence if no new folder can be made there; `made`: what it is to hold."""
+    if out.is_symlink() or (out.exists() and not out.is_dir()):
+        raise UserError(f"{out} is a file or a link; name a folder that does not exist yet.")
+    if out.exists() and any(out.iterdir()):
+        raise UserError(f"{out} is not empty; {made} needs a folder of its own, so name one that does not exist yet.")
+    parent = next(one for one in out.absolute().parents if one.exists())
+    if not (parent.is_dir() and os.access(parent, os.W_OK)):
+        raise UserError(f"Cannot write {out}; choose a folder that you may write to.")
+
+
+@contextlib.contextmanager
+def new_folder(out: Path) -> Iterator[Path]:
+    """Yield a temporary folder beside `out`; on success it becomes `out`, on failure it is removed."""
+    beside = None
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+        yield beside
+        beside.chmod(0o755)
+        os.replace(beside, out)
+    except OSError as error:
+        raise UserError(
+            f"Cannot write {out}: {error.strerror or error}; free some space or choose another place."
+        ) from error
+    finally:
+        if beside is not None:
+            shutil.rmtree(beside, ignore_errors=True)
 
 
 def unreadable(path: Path, error: OSError) -> UserError:

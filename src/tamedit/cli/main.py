@@ -16,6 +16,7 @@ from tamedit.cli.calibrate import calibrate
 from tamedit.cli.data import app as data_app
 from tamedit.cli.demo import demo
 from tamedit.cli.diagnose import Diagnose, diagnose
+from tamedit.cli.distill import distill
 from tamedit.cli.evaluate_command import evaluate
 from tamedit.cli.fidelity_command import fidelity
 from tamedit.cli.fill import forecast, impute
@@ -52,6 +53,7 @@ for command in (
     account,
     audit,
     calibrate,
+    distill,
     release,
     verify,
     serve,

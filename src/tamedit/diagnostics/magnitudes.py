@@ -75,6 +75,8 @@ def measure_run(run: Path, *, public: bool = False, anyway: bool = False) -> Ref
             "simulated, or anyway=True to use them in runs without privacy."
         )
     network, spec = load_model(run)
+    if spec.student is not None:
+        raise UserError(f"{run} holds a student, which is asked at few angles alone; measure the run that it is from.")
     _, split = load_split(config.source, study=facts.study, **facts.reading)
     windows = cut(network_covariates(split.train, config.calendar), config.window, config.stride)
     examples = Examples(windows, config.masks, spec.scaling_of(), config.examples, config.seed)

@@ -20,8 +20,11 @@ angles are finer at both ends: towards the data, where well predicted cells move
 which many cells have in common,
 
     φ_n = φ_T (EVEN u + (1 − EVEN) (1 − cos π u) / 2),        u = (1 − n / N)^BEND.
+
+A distilled student (`distillation`) has its own angles, w = 0 everywhere, and no others: `Process.calls` names them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -53,9 +56,23 @@ class AngleSteps:
     weights: Float[Tensor, " N"]
 
 
+def every_angle(process: Process) -> Float[Tensor, " T"]:
+    """φ of every time step, rising with the time."""
+    return torch.atan2(process.noise.double(), process.signal.double())
+
+
+def straight_steps(process: Process, calls: Sequence[int]) -> AngleSteps:
+    """Steps from these times that look at one velocity each."""
+    times = torch.tensor(calls, dtype=torch.int64)
+    every = every_angle(process)
+    return AngleSteps(times, torch.cat([every[times], every.new_zeros(1)]).float(), torch.zeros(len(times)))
+
+
 def angle_steps(process: Process, steps: int) -> AngleSteps:
     """N calls of the network, from the last time of the process down; each at a whole time step, with the angle of that step."""
-    every = torch.atan2(process.noise.double(), process.signal.double())  # rising with the time
+    every = every_angle(process)
+    if process.calls is not None:
+        return straight_steps(process, process.calls)
     left = (1 - torch.arange(steps, dtype=torch.float64) / steps) ** BEND
     even = EVEN * left + (1 - EVEN) * (1 - torch.cos(torch.pi * left)) / 2
     shares = torch.tensor(FITTED[steps][0], dtype=torch.float64) if steps in FITTED else even

@@ -11,7 +11,7 @@ from typing import Literal
 
 import torch
 from jaxtyping import Float, Int64
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from tamedit.choices import Frozen
@@ -26,6 +26,7 @@ class Process(Frozen):
     beta_first: PositiveFloat = 1e-4
     beta_last: PositiveFloat = 0.02
     prediction: Prediction = "v"
+    calls: tuple[NonNegativeInt, ...] | None = None  # a distilled student: the time steps it is asked at, noise first
 
     @cached_property
     def signal(self) -> Float[Tensor, " T"]:

@@ -21,6 +21,7 @@ from tamedit.diffusion.angle import AngleSolver, angle_steps
 from tamedit.diffusion.process import Process
 from tamedit.diffusion.starts import Starts, starting_noise
 from tamedit.errors import UserError
+from tamedit.formatting import counted
 from tamedit.streams import example_keys
 from tamedit.windows.batch import Context
 
@@ -64,6 +65,13 @@ class SamplerConfig(Frozen):
         solver: Solver = self.solver or ("angle" if process.prediction == "v" else "dpm++")
         if solver == "angle" and process.prediction != "v":
             raise UserError("solver='angle' needs a network that predicts the velocity; leave out `solver`.")
+        if process.calls is not None:
+            if solver != "angle" or self.steps not in (None, len(process.calls)):
+                raise UserError(
+                    f"This model is a student that was distilled to {counted(len(process.calls), 'call')} of its network and "
+                    "knows no others; leave out `steps` and `solver`, or sample from its teacher."
+                )
+            return solver, len(process.calls)
         return solver, self.steps or ENOUGH[solver]
 
 

@@ -7,6 +7,7 @@ import json
 import math
 from hashlib import sha256
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self, get_args
 
@@ -23,6 +24,7 @@ from tamedit.files import replacing, unreadable, write_text
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import NetworkConfig
 from tamedit.privacy.population import Population
+from tamedit.runs.provenance import Student
 from tamedit.statics import Static, columns_of
 from tamedit.windows.examples import ExampleConfig
 
@@ -56,6 +58,7 @@ class ModelSpec(BaseModel):
 
     population: Population | None = None  # who the homes are; None: the model generates windows alone
     weights_sha256: str | None = None  # of the file of weights; this and the next two: None in earlier files
+    student: Student | None = None  # None: not distilled; what it knows are the times in `process.calls`
     ledger_head: str | None = None  # hash of the ledger's last line when the model was written
     software_version: str | None = None
 
@@ -79,6 +82,15 @@ class ModelSpec(BaseModel):
             raise ValueError("the covariates and the attributes differ")
         if self.population is not None and self.population.static not in ((), self.static):
             raise ValueError("the population has other attributes")
+        calls = self.process.calls
+        if (self.student is None) != (calls is None):
+            raise ValueError("a student has a teacher and calls, and other models have neither")
+        if calls is not None and (
+            not calls
+            or self.process.prediction != "v"
+            or any(later >= before for before, later in pairwise((self.process.steps, *calls)))
+        ):
+            raise ValueError("the calls of a student are not time steps that fall, of a network that predicts v")
         if "statement" not in self.privacy:
             raise ValueError("the privacy statement is missing")
         return self

@@ -36,6 +36,7 @@ from tamedit.runs.config import RunConfig
 RUN, READING, SCALING, BOUNDS = "run.json", "reading.json", "scaling.json", "bounds.json"
 PEOPLE, EVOLVED = "population.json", "evolved.json"
 CHECKPOINT = "checkpoint.safetensors"
+MODEL = "model.json"  # `artifact.SPECIFICATION`, which would bring the network with it
 NOT_PRIVATE = "not-private"  # the folder of what must not be shared with a model
 BEGUN = (RUN, READING, LEDGER, CHECKPOINT)  # what a private run writes before its first step
 
@@ -149,6 +150,8 @@ def check_free(folder: Path, resume: bool) -> None:
             raise UserError(
                 f"{folder} already contains a run; continue it with resume=True, or name another folder with `out`."
             )
+        if is_student(folder):
+            raise UserError(f"{folder} holds a student, which is finished; resume the run that it was distilled from.")
         return
     left = [name for name in (CHECKPOINT, SCALING, BOUNDS, PEOPLE) if (folder / name).exists()]
     if left:
@@ -180,6 +183,14 @@ def claim(folder: Path, config: RunConfig, facts: DataFacts, resume: bool) -> No
         return
     write_text(folder / READING, json.dumps(facts.model_dump(mode="json"), indent=2) + "\n")
     write_text(folder / RUN, json.dumps(config.model_dump(mode="json"), indent=2) + "\n")
+
+
+def is_student(folder: Path) -> bool:
+    """Whether the model in a folder was distilled from another."""
+    try:
+        return json.loads((folder / MODEL).read_text(encoding="utf-8")).get("student") is not None
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 def check_resumable(folder: Path) -> None:

@@ -82,6 +82,17 @@ class Start(Frozen):
         return f"the data of the model that training began from ({stage}), which {CLAIMED[self.origin]}"
 
 
+class Student(Frozen):
+    """What a distilled model was made from: its teacher, and windows that nobody's privacy is in. Stored with the model."""
+
+    teacher: str  # SHA-256 of its weights
+    contexts: str  # where the windows came from
+    steps: PositiveInt
+    seed: int
+    apart: float  # root mean square distance of its samples from the teacher's, in z, on fresh windows of that kind
+    untrained: float  # the same of the teacher, asked as seldom
+
+
 class Measured(Frozen):
     """Where the reference magnitudes of the bounds were measured, if they are not the built-in ones. Stored with the run."""
 

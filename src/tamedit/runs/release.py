@@ -10,16 +10,14 @@ signature.json                  if a key was given: a signature over the manifes
 
 import hashlib
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tamedit.errors import UserError
-from tamedit.files import unreadable, write_text
+from tamedit.files import check_new_folder, new_folder, unreadable, write_text
 from tamedit.privacy.entries import AUDITED, Record
 from tamedit.privacy.entries import FILE_NAME as LEDGER
 from tamedit.privacy.statement import Statement
@@ -57,7 +55,7 @@ def release(
             f"{run} holds evolved homes and no model, so there is no model to release; make homes with `tamedit generate` and "
             "pass on the homes, with PRIVACY.md beside them."
         )
-    _check_place(out)
+    check_new_folder(out, "a release")
     signer = None if key is None else load_key(key)
     _, spec = load_model(run)
     record = check_agreement(run)[0] if spec.privacy.get("private") else None
@@ -72,9 +70,7 @@ def release(
         "ledger_sha256": None if record is None else digest(run / LEDGER),
     }
     card = privacy_card(spec, record, released)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-    try:
+    with new_folder(out) as beside:
         for name in (WEIGHTS, SPECIFICATION, *([] if record is None else [LEDGER])):
             shutil.copyfile(run / name, beside / name)
         write_text(beside / PRIVACY_CARD, canonical(card))
@@ -84,14 +80,6 @@ def release(
         write_text(beside / MANIFEST, canonical(manifest))
         if signer is not None:
             write_text(beside / SIGNATURE, signed((beside / MANIFEST).read_bytes(), signer))
-        beside.chmod(0o755)
-        os.replace(beside, out)
-    except OSError as error:
-        raise UserError(
-            f"Cannot write {out}: {error.strerror or error}; free some space or choose another place."
-        ) from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
     return sorted(out.iterdir())
 
 
@@ -180,18 +168,6 @@ def _refuse_incomplete(run: Path, spec: ModelSpec, record: Record, statement: St
         raise UserError(
             f"The statement in {run / SPECIFICATION} is not what the ledger gives ({wrong}); restore both files from one run."
         )
-
-
-def _check_place(out: Path) -> None:
-    if out.is_symlink() or (out.exists() and not out.is_dir()):
-        raise UserError(f"{out} is a file or a link; name a folder that does not exist yet.")
-    if out.exists() and any(out.iterdir()):
-        raise UserError(
-            f"{out} is not empty; a release needs a folder of its own, so name one that does not exist yet."
-        )
-    parent = next(one for one in out.absolute().parents if one.exists())
-    if not (parent.is_dir() and os.access(parent, os.W_OK)):
-        raise UserError(f"Cannot write {out}; choose a folder that you may write to.")
 
 
 def _digests(folder: Path) -> dict[str, str]:

@@ -53,6 +53,10 @@ def load_initial_run(
 def initial_of(folder: Path, source: str, origin: Origin, *, tuning: Tuning = "all", rank: int = 4) -> Initial:
     """The model of a folder as a start, with the digest of its weights."""
     network, spec = load_model(folder)
+    if spec.student is not None:
+        raise UserError(
+            f"{folder} holds a student, which knows a few angles alone; begin from the model that it was distilled from."
+        )
     weights = {name: value.detach().clone() for name, value in network.named_parameters()}
     digest = blake2b(digest_size=8)
     for name in sorted(weights):

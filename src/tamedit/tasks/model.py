@@ -33,7 +33,7 @@ from tamedit.runs.artifact import ModelSpec, load_model, save_model
 from tamedit.runs.release import release
 from tamedit.runs.request import HOMES
 from tamedit.statics import Given
-from tamedit.tasks import familiar, frames
+from tamedit.tasks import distilled, familiar, frames
 from tamedit.tasks.common_start import ending_before, too_late
 from tamedit.tasks.continued import continued
 from tamedit.tasks.fleet import GROUP, Fleet, make_homes
@@ -65,6 +65,8 @@ class Model:
             bought += " (a test run: no guarantee)" * bool(privacy.get("test_only"))
         else:
             bought = "without privacy"
+        if spec.process.calls is not None:
+            bought = f"a student of {counted(len(spec.process.calls), 'call')}, {bought}"
         return (
             f"Model({counted(len(spec.targets), 'target')} ({names}), rows every {self._spoken_step}, windows of "
             f"{spec.network.length} rows, {sum(one.numel() for one in self.network.parameters()):,} parameters, {bought})"
@@ -219,6 +221,7 @@ class Model:
 
     predict_df = familiar.predict_df
     impute_df = familiar.impute_df
+    distill = distilled.distill
 
     def generate(
         self,
