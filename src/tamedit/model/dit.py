@@ -49,8 +49,8 @@ class Prepared(NamedTuple):
         return self._replace(known=None, samples=1).repeat(self.samples)
 
 
-def asked_steps(unknown: Bool[Tensor, "B L"]) -> tuple[Int64[Tensor, "B R"] | None, Int64[Tensor, "B N"] | None]:
-    """The steps with unknown cells, as many of each window as the window with most has, and the others.
+def asked_steps(unknown: Bool[Tensor, "B L"]) -> tuple[Tensor | None, Tensor | None]:
+    """The steps (B, R) with unknown cells, as many of each window as the window with most has, and the others (B, L − R).
 
     Observed steps fill up the windows that have fewer. None if that is every step, or under `torch.func.vmap`, where no size may
     depend on numbers.
@@ -176,8 +176,9 @@ class DiffusionTransformer(nn.Module):
         tokens = apply(self.context_input, known) + self.positions[: known.shape[1]]  # (B, L, D)
         unknown = (context.observed < context.channels[:, None, :]).any(-1)  # (B, L)
         asked, others = asked_steps(unknown)
-        shared = asked is not None and len(self.blocks) > 1 and can_share(tokens, asked.shape[1])
-        return Prepared(tokens, self.condition_encoder(context), unknown, asked, others if shared else None)
+        if asked is None or torch.is_grad_enabled() or len(self.blocks) < 2 or not can_share(tokens, asked):
+            others = None
+        return Prepared(tokens, self.condition_encoder(context), unknown, asked, others)
 
     def denoise(
         self, noised: Float[Tensor, "B L K"], time: Int64[Tensor, " B"], prepared: Prepared

@@ -13,7 +13,7 @@ result is that of the block itself, up to rounding. Steps come back in another o
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from tamedit.model.adaln import Modulation, gated, modulate
@@ -22,13 +22,13 @@ _ATTEND = getattr(torch.ops.aten, "_scaled_dot_product_flash_attention_for_cpu",
 MOST_ASKED = 0.4  # of the steps: with more, sharing takes longer than it saves
 
 
-def can_share(tokens: Float[Tensor, "W L D"], asked: int) -> bool:
+def can_share(tokens: Float[Tensor, "W L D"], asked: Int64[Tensor, "W R"]) -> bool:
     """Whether few enough steps are asked for, and PyTorch's attention tells its sums of exponentials here.
 
     It does on a CPU, in single precision, without gradients.
     """
     return (
-        asked <= MOST_ASKED * tokens.shape[1]
+        asked.shape[1] <= MOST_ASKED * tokens.shape[1]
         and _ATTEND is not None
         and tokens.device.type == "cpu"
         and tokens.dtype == torch.float32
