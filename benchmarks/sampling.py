@@ -37,7 +37,7 @@ from tamedit.evaluation.trial import Trial
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.model.zoo import NetworkConfig
 from tamedit.streams import example_keys
-from tamedit.tasks.frames import quantiles
+from tamedit.tasks.enough import quantiles
 from tamedit.tasks.model import Model
 from tamedit.training.homes import PLACE
 from tamedit.windows.batch import Context

@@ -10,14 +10,16 @@ Names are imported when they are first used, so that `import tamedit` costs noth
 """
 
 import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0"
 
-# A thread that waits for its next piece of work spins, and then sleeps. PyTorch's threads spin for milliseconds, which takes the
-# cores from each other as soon as another program runs (docs/performance.md). OpenMP reads this once, when PyTorch is imported.
-if "OMP_WAIT_POLICY" not in os.environ:
+# A thread that waits for its next piece of work spins, and then sleeps. PyTorch's threads spin for milliseconds by default, and
+# take the cores from each other as soon as another program runs (docs/performance.md#threads-that-wait). OpenMP reads this once,
+# when PyTorch is imported.
+if "OMP_WAIT_POLICY" not in os.environ and "torch" not in sys.modules:
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 _HOMES = {

@@ -11,7 +11,8 @@ PyTorch's own linear operator writes the bias, adds the product, and reads the r
 is the one that `torch.compile` puts in its place; here it needs no compiler. Its plain products of narrow matrices are faster,
 too, so gradients take it as well. PyTorch's GELU computes a tanh forward and the same tanh backward. A logistic function costs a
 sixth of it and is computed once here: backward is one product with gelu'(x). Where the kernel does not exist (another device,
-another precision, autocast, `torch.func`, a compiler, an older PyTorch), the ordinary operators are called.
+another precision, autocast, `torch.func`, a compiler, an older PyTorch), and for small products, the ordinary operators are
+called.
 """
 
 import math
@@ -20,15 +21,16 @@ from typing import Any, Literal
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 Then = Literal["none", "gelu"]
 GELU: Then = "gelu"
 _KERNEL = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if torch.backends.mkldnn.is_available() else None
 _SLOPE, _CUBE = 2 * math.sqrt(2 / math.pi), 0.044715
-_FEWEST_ROWS = 512  # fewer are over before the kernel has begun: a call costs about 20 µs
-_AT_ONCE = 1 << 17  # numbers that GELU takes at once: they and what is made of them fit the cache
+_SMALL = (
+    1 << 21
+)  # multiply-adds of a product that takes less time than a call of the kernel needs to begin, about 20 µs
+_AT_ONCE = 1 << 17  # numbers that GELU takes at once on each thread: they and what is made of them fit the cache
 
 
 def linear(
@@ -38,7 +40,7 @@ def linear(
     then: Then = "none",
 ) -> Float[Tensor, "*rows D"]:
     """x Wᵀ + b, and the activation after it."""
-    if not fuses(inputs, weight) or inputs.numel() < _FEWEST_ROWS * weight.shape[1]:
+    if not fuses(inputs, weight) or inputs.numel() * len(weight) < _SMALL:
         plain = F.linear(inputs, weight, bias)
     elif torch.is_grad_enabled():
         plain = _Linear.apply(inputs, weight, bias)
@@ -97,13 +99,14 @@ def _product(rows: Float[Tensor, "N D"], seen: Float[Tensor, "N C"]) -> Float[Te
 
 
 class _Gelu(torch.autograd.Function):
-    """gelu(x), with gelu'(x) made beside it and kept in the place of x: once differentiable (in double precision, ever again)."""
+    """gelu(x), with gelu'(x) made beside it. Beyond |x| of about 1e13, where cubes overflow, the gradient is not finite."""
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor) -> Tensor:
         activated, slope = torch.empty_like(inputs), torch.empty_like(inputs)
-        rooms = inputs.new_empty(2, min(_AT_ONCE, inputs.numel()))
-        for x, y, d in zip(*(one.view(-1).split(_AT_ONCE) for one in (inputs, activated, slope)), strict=True):
+        at_once = _AT_ONCE * torch.get_num_threads()
+        rooms = inputs.new_empty(2, min(at_once, inputs.numel()))
+        for x, y, d in zip(*(one.view(-1).split(at_once) for one in (inputs, activated, slope)), strict=True):
             v, s = rooms[:, : len(x)]
             torch.mul(x, x, out=v)
             torch.addcmul(x, v, x, value=_CUBE, out=v).mul_(_SLOPE)
@@ -112,11 +115,13 @@ class _Gelu(torch.autograd.Function):
             torch.sub(v, x, alpha=2 * _SLOPE / 3, out=v)
             torch.ops.aten.sigmoid_backward.grad_input(v, s, grad_input=d)  # v s (1 − s)
             torch.add(s, d, alpha=3, out=d)
-        ctx.save_for_backward(slope)
+        ctx.save_for_backward(inputs, slope)
         return activated
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        (slope,) = ctx.saved_tensors
+        inputs, slope = ctx.saved_tensors
+        if torch.is_grad_enabled():  # somebody wants the gradient of the gradient
+            again: Tensor = torch.ops.aten.gelu_backward(gradients[0], inputs, approximate="tanh")
+            return again
         return gradients[0] * slope

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import stats
 
-from tamedit.diffusion.starts import Starts, starting_noise
+from tamedit.diffusion.starts import OneOf, Starts, noise_of_one, starting_noise
 
 SHAPE = (7, 2)
 WINDOWS = np.arange(400)
@@ -58,3 +58,13 @@ def test_stratified_quantiles_are_more_exact_than_those_of_more_antithetic_sampl
         return float(np.sqrt(np.square(cuts - stats.norm.ppf(levels)[:, None, None, None]).mean()))
 
     assert error("stratified", 40) < 0.5 * error("antithetic", 100)
+
+
+@pytest.mark.parametrize("starts", ["antithetic", "stratified"])
+def test_single_samples_of_a_window_are_the_samples_of_the_window(starts: Starts) -> None:
+    """However the rows are mixed: what a later pass over a long gap starts from."""
+    windows, numbers = np.array([7, 3, 7, 7, 3]), np.array([0, 5, 4, 2, 1])
+    found = noise_of_one(windows, OneOf(numbers, 6), SHAPE, 2, starts)
+    whole = {name: starting_noise(np.array([name]), 6, SHAPE, 2, starts)[0] for name in (3, 7)}
+    expected = torch.stack([whole[int(name)][number] for name, number in zip(windows, numbers, strict=True)])
+    torch.testing.assert_close(found[:, 0], expected, rtol=0, atol=0)

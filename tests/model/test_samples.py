@@ -85,3 +85,27 @@ def test_draws_are_those_of_samples_one_by_one(monkeypatch: pytest.MonkeyPatch) 
     torch.testing.assert_close(
         together, sample(network(), context(), Process(), 8, windows=np.array([3, 4, 9])), rtol=1e-4, atol=1e-5
     )
+
+
+def test_a_block_that_somebody_listens_to_is_called_itself() -> None:
+    made, heard = network(), []
+    made.blocks[0].attention.register_forward_hook(lambda *given: heard.append(1))
+    with torch.no_grad():
+        assert made.prepare(context()).repeat(SAMPLES).samples == 1
+        sample(made, context(), Process(), 4)
+    assert heard
+
+
+def test_gradients_through_prepared_samples_are_right() -> None:
+    """Prepared without gradients, asked with them (guidance): nothing is shared then."""
+    made, seen = network(), context()
+    with torch.no_grad():
+        prepared = made.prepare(seen).repeat(SAMPLES)
+    wanted = (1 - seen.observed).repeat_interleave(SAMPLES, 0)
+    noised = (torch.randn(WINDOWS * SAMPLES, LENGTH, CHANNELS) * wanted).requires_grad_()
+    time = torch.full((len(noised),), 300)
+    found = torch.autograd.grad(made.denoise(noised, time, prepared).square().sum(), noised)[0]
+    plain = torch.autograd.grad(made.denoise(noised, time, prepared.written_out()).square().sum(), noised)[0]
+    torch.testing.assert_close(found, plain, rtol=0, atol=0)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        assert made.denoise(noised, time, prepared).shape == noised.shape

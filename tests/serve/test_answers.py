@@ -57,7 +57,9 @@ def test_fills_are_those_of_impute(live: Live, points: dict[str, Any], frame: pd
     found = live.post("/api/impute", {"series": given, "hide": [HIDE], "samples": 20, "paths": 20, "seed": 4})
     assert found["rows"] == [7, *range(100, 120)]
     assert found["times"][1] == points["times"][100]
-    table = live.served.model.impute(holed, samples=20, seed=4, sampler=SamplerConfig()).iloc[found["rows"]]
+    table = live.served.model.impute(holed, samples=20, seed=4, sampler=SamplerConfig(starts="antithetic")).iloc[
+        found["rows"]
+    ]
     band = found["channels"]["kwh"]["model"]
     assert band["median"] == pytest.approx(table["kwh"].to_numpy(), rel=1e-6)
     for level, column in (("0.05", "kwh_q05"), ("0.75", "kwh_q75")):
@@ -74,7 +76,9 @@ def test_fills_are_those_of_impute(live: Live, points: dict[str, Any], frame: pd
 def test_forecasts_are_those_of_forecast(live: Live, points: dict[str, Any], frame: pd.DataFrame) -> None:
     asked = {"series": points, "horizon": "12h", "origin": 200, "samples": 20, "paths": 20, "seed": 9}
     found = live.post("/api/forecast", asked)
-    table = live.served.model.forecast(frame.iloc[:200], 12, samples=20, seed=9, sampler=SamplerConfig())
+    table = live.served.model.forecast(
+        frame.iloc[:200], 12, samples=20, seed=9, sampler=SamplerConfig(starts="antithetic")
+    )
     assert found["rows"] == list(range(200, 212))
     assert [pd.Timestamp(time) for time in found["times"]] == list(table.index)
     own = found["channels"]["kwh"]
@@ -196,7 +200,9 @@ def test_several_targets_and_known_covariates(tmp_path: Path) -> None:
     read = table_answer(model, (tmp_path / "x.csv").read_bytes(), "x.csv", None, None)
     asked = {"series": read.series.model_dump(), "horizon": 6, "samples": 8}
     found = forecast(model, ForecastRequest.model_validate({**asked, "origin": 250}), lambda: None)
-    wanted = model.forecast(table.iloc[:250], 6, samples=8, future=table.iloc[250:], sampler=SamplerConfig())
+    wanted = model.forecast(
+        table.iloc[:250], 6, samples=8, future=table.iloc[250:], sampler=SamplerConfig(starts="antithetic")
+    )
     for name in ("a", "b"):
         assert found.channels[name].model.median == pytest.approx(wanted[name].to_numpy(), rel=1e-6)
         assert found.channels[name].truth == pytest.approx(table[name].to_numpy()[250:256], rel=1e-6)

@@ -11,7 +11,7 @@ from made_meter import meter, with_gaps
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
 from tamedit.evaluation.trial import Trial
-from tamedit.tasks.frames import enough_samples, quantiles
+from tamedit.tasks.enough import enough_samples, quantiles
 from tamedit.tasks.model import Model
 
 
@@ -25,7 +25,8 @@ def test_samples_that_nobody_sees_are_fewer_and_stratified(model: Model, monkeyp
     draw = model.draw
 
     def listen(*given: Any) -> torch.Tensor:
-        asked.append((given[4], given[6].starts))
+        samples, config = given[4], given[6]
+        asked.append((samples, config.starts))
         return draw(*given)
 
     monkeypatch.setattr(model, "draw", listen)
@@ -39,16 +40,16 @@ def test_samples_that_nobody_sees_are_fewer_and_stratified(model: Model, monkeyp
 
     assert of(model.impute, frame) == {(40, "stratified")}
     assert of(model.impute, frame, quantiles=(0.01, 0.5)) == {(100, "stratified")}
-    assert of(model.forecast, frame, 3, all_samples=True) == {(100, "antithetic")}
+    assert of(model.forecast, frame, 3, all_samples=True) == {(100, None)}
     assert of(model.forecast, frame, 3, samples=7) == {(7, "stratified")}
-    assert of(model.forecast, frame, 3, samples=7, sampler=SamplerConfig()) == {(7, "antithetic")}
+    assert of(model.forecast, frame, 3, sampler=SamplerConfig(steps=3)) == {(40, "stratified")}
+    assert of(model.forecast, frame, 3, sampler=SamplerConfig(starts="antithetic")) == {(100, "antithetic")}
 
 
 def test_every_quantile_lies_among_the_samples() -> None:
     assert enough_samples((0.05, 0.95)) == 40
     assert enough_samples((0.004, 0.5)) == 250
     assert enough_samples((0.5, 0.9999)) == 1000
-    assert enough_samples(None) == 100
 
 
 @pytest.mark.parametrize("stratified", [True, False])

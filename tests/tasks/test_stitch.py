@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 from jaxtyping import Float
 from torch import Tensor
 
+from tamedit.diffusion.starts import OneOf
 from tamedit.tasks.stitch import LEAST_KNOWN, Line, fill, window_starts
+
+
+def count_of(samples: int | OneOf) -> int:
+    """How many samples a draw is asked for: one of each window in later passes, where each sample has its own context."""
+    return 1 if isinstance(samples, OneOf) else samples
 
 
 class Recorder:
@@ -20,19 +26,20 @@ class Recorder:
     def __init__(self) -> None:
         self.windows: list[np.ndarray] = []
         self.shares: list[float] = []
-        self.names: list[int] = []
+        self.names: list[tuple[int, int]] = []  # of the window, and which of its samples (-1: all of them)
 
     def __call__(
-        self, values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, samples: int
+        self, values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, samples: int | OneOf
     ) -> Tensor:
         assert torch.isfinite(values[observed]).all()
         assert len(values) == len(observed) == len(covariates) == len(windows)
         self.windows += list(covariates[:, :, 0].numpy().astype(int))
         self.shares += observed.double().mean(dim=(1, 2)).tolist()
-        self.names += [int(name) for name in windows]
+        numbers = samples.numbers if isinstance(samples, OneOf) else np.full(len(windows), -1)
+        self.names += [(int(name), int(number)) for name, number in zip(windows, numbers, strict=True)]
         channel = torch.arange(values.shape[2])
         drawn = covariates[:, None, :, :1] * 10 + channel
-        drawn = drawn + torch.arange(samples)[None, :, None, None] / 1000
+        drawn = drawn + torch.arange(count_of(samples))[None, :, None, None] / 1000
         return torch.where(observed[:, None], values[:, None], drawn)
 
 
@@ -116,10 +123,13 @@ def test_a_meter_does_not_depend_on_other_meters(case: tuple[Line, np.ndarray, i
 
 
 def of_stream(
-    values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, samples: int
+    values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, samples: int | OneOf
 ) -> Float[Tensor, "W S L K"]:
     """Draws that depend on the stream and on what is known, as those of a model do."""
-    noise = np.stack([np.random.default_rng(int(name)).random((samples, *values.shape[1:])) for name in windows])
+    numbers = samples.numbers if isinstance(samples, OneOf) else np.zeros(len(windows), dtype=np.int64)
+    shape = (count_of(samples), *values.shape[1:])
+    streams = [np.random.default_rng([int(name), int(one)]) for name, one in zip(windows, numbers, strict=True)]
+    noise = np.stack([stream.random(shape) for stream in streams])
     level = torch.where(observed, values, 0.0).mean(dim=(1, 2))
     drawn = torch.from_numpy(noise).float() + level[:, None, None, None]
     return torch.where(observed[:, None], values[:, None], drawn)
@@ -158,9 +168,11 @@ class Walk:
         self.calls = 0
 
     def __call__(
-        self, values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, samples: int
+        self, values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, samples: int | OneOf
     ) -> Tensor:
-        constants = torch.from_numpy(np.random.default_rng(self.calls).random((len(values), samples, 1, 1))).float()
+        constants = torch.from_numpy(
+            np.random.default_rng(self.calls).random((len(values), count_of(samples), 1, 1))
+        ).float()
         self.calls += 1
         return torch.where(observed[:, None], values[:, None], constants.expand(-1, -1, *values.shape[1:]))
 
@@ -189,11 +201,11 @@ def test_long_gaps_are_entered_from_their_edges_and_each_sample_sees_its_own_pat
     line = make_line(missing, [400])
     own: list[Tensor] = []
 
-    def draw(values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, samples: int) -> Tensor:
-        if samples == 1:
+    def draw(values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, samples: int | OneOf) -> Tensor:
+        if isinstance(samples, OneOf):
             own.append(values[observed & (values > 0)])
-        base = torch.arange(1, samples + 1)[None, :, None, None].float()
-        if samples == 1:  # continue the path: the largest value that is seen
+        base = torch.arange(1, count_of(samples) + 1)[None, :, None, None].float()
+        if isinstance(samples, OneOf):  # continue the path: the largest value that is seen
             seen = torch.where(observed, values, 0.0).amax(dim=(1, 2))
             base = seen[:, None, None, None]
         return torch.where(observed[:, None], values[:, None], base.expand(-1, -1, *values.shape[1:]))
@@ -230,9 +242,9 @@ def test_many_meters_take_few_calls() -> None:
     missing = rng.random((300 * 50, 1)) < 0.1
     calls = []
 
-    def draw(values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, samples: int) -> Tensor:
+    def draw(values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, samples: int | OneOf) -> Tensor:
         calls.append(len(values))
-        return torch.where(observed[:, None], values[:, None], 1.0).expand(-1, samples, -1, -1)
+        return torch.where(observed[:, None], values[:, None], 1.0).expand(-1, count_of(samples), -1, -1)
 
     drawn = fill(make_line(missing, [50] * 300), missing, 48, 2, draw)
     assert (drawn == 1).all()
@@ -243,9 +255,9 @@ def test_many_meters_take_few_calls() -> None:
 def test_a_long_gap_of_one_channel_is_entered_from_its_edges_though_another_is_complete() -> None:
     """The draw is the mean of what the window shows of a channel, 0 if that is nothing: no zero may come out."""
 
-    def mean(values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, samples: int) -> Tensor:
+    def mean(values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, samples: int | OneOf) -> Tensor:
         known = torch.where(observed, values, 0.0).sum(1, keepdim=True) / observed.sum(1, keepdim=True).clamp_min(1)
-        return torch.where(observed, values, known.expand_as(values))[:, None].expand(-1, samples, -1, -1)
+        return torch.where(observed, values, known.expand_as(values))[:, None].expand(-1, count_of(samples), -1, -1)
 
     values = np.column_stack([np.ones(200), np.full(200, 400.0)]).astype(np.float32)
     values[40:160, 1] = np.nan

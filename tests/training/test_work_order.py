@@ -69,7 +69,7 @@ def test_the_gradient_of_parts_is_that_of_the_whole_batch(monkeypatch: pytest.Mo
 @pytest.mark.skipif(kernels._KERNEL is None, reason="this PyTorch has no oneDNN")
 def test_twenty_steps_with_and_without_the_kernel_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Losses to 1e-5 and gradients to 1e-5 of their norm at every step, from the same weights. The kernel must really be used."""
-    monkeypatch.setattr(kernels, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(kernels, "_SMALL", 1)
     made, data, calls = network(), examples(), []
     optimizer = torch.optim.AdamW(made.parameters(), lr=1e-3)
     gradients = PlainGradients(made, data, Process(), BATCH)

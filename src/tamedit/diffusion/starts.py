@@ -7,11 +7,12 @@ stratified    cell by cell, one draw in each of S equally likely intervals, in a
 
                   |z| = Φ⁻¹((1 + (π(s) + u) / (S / 2)) / 2),    π a random order of 0 … S / 2 − 1,  u ~ U(0, 1),  a random sign
 
-              Quantiles of a cell come out as exact as from several times as many antithetic samples. No part of such
-              samples is independent of another, so scores must not be made of them
+              A cell's quantiles are then more exact than those of as many antithetic samples: the more so, the less the cell
+              depends on its neighbours (docs/performance.md#how-many-samples). No part of such samples is independent of
+              another, so scores must not be made of them
 """
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -21,6 +22,16 @@ from torch import Tensor
 from tamedit.streams import example_keys, normals, uniforms
 
 Starts = Literal["independent", "antithetic", "stratified"]
+
+
+class OneOf(NamedTuple):
+    """Rows that are a single sample each: which one, of how many samples of its window."""
+
+    numbers: Int64[np.ndarray, " B"]
+    among: int
+
+    def of(self, rows: slice) -> "OneOf":
+        return OneOf(self.numbers[rows], self.among)
 
 
 def starting_noise(
@@ -39,3 +50,11 @@ def starting_noise(
         noise = normals(keys, drawn * cells)
     noise = noise.view(len(windows), drawn, *shape)
     return torch.cat([noise, -noise], dim=1) if mirrored else noise
+
+
+def noise_of_one(
+    windows: Int64[np.ndarray, " B"], one_of: OneOf, shape: tuple[int, int], seed: int, starts: Starts
+) -> Float[Tensor, "B 1 L K"]:
+    """z of one sample of each window."""
+    distinct, place = np.unique(windows, return_inverse=True)
+    return starting_noise(distinct, one_of.among, shape, seed, starts)[place, one_of.numbers][:, None]

@@ -109,7 +109,7 @@ class Trial:
         """The model's samples, some windows at a time. Whole batches of the network, so the numbers are those of one call."""
         if sampler is not None and sampler.starts == "stratified":
             raise UserError(
-                "Scores compare samples with each other: starts='stratified' is not for them; leave it out."
+                "Scores compare samples with each other, so starts='stratified' is not for them; leave `starts` out."
             )
         batch = max((sampler or SamplerConfig()).rows // samples, 1)
         at_once = batch * max(WINDOWS_AT_ONCE // batch, 1)

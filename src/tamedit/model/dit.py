@@ -38,7 +38,7 @@ class Prepared(NamedTuple):
     samples: int = 1  # how many rows follow for each of these
 
     def repeat(self, times: int) -> "Prepared":
-        """The same for every window `times` times: said by a number where samples share, else written out."""
+        """The same for every window `times` times: only their number is kept if samples share the first block."""
         if self.known is not None and times > 1:
             return self._replace(samples=self.samples * times)
         tokens, condition, unknown = (each(value, times) for value in self[:3])
@@ -176,22 +176,29 @@ class DiffusionTransformer(nn.Module):
         tokens = apply(self.context_input, known) + self.positions[: known.shape[1]]  # (B, L, D)
         unknown = (context.observed < context.channels[:, None, :]).any(-1)  # (B, L)
         asked, others = asked_steps(unknown)
-        if asked is None or torch.is_grad_enabled() or len(self.blocks) < 2 or not can_share(tokens, asked):
-            others = None
+        others = others if self._shares(tokens, asked) else None
         return Prepared(tokens, self.condition_encoder(context), unknown, asked, others)
+
+    def _shares(self, tokens: Float[Tensor, "B L D"], asked: Int64[Tensor, "B R"] | None) -> bool:
+        """Whether samples of a window may share its first block: here and now, and if nobody wants the block itself called."""
+        if asked is None or torch.is_grad_enabled() or len(self.blocks) < 2:
+            return False
+        first = self.blocks[0]
+        ours = type(first) is Block and not watched(first) and not watched(first.attention)
+        return ours and can_share(tokens, asked)
 
     def denoise(
         self, noised: Float[Tensor, "B L K"], time: Int64[Tensor, " B"], prepared: Prepared
     ) -> Float[Tensor, "B L K"]:
         """The prediction; of several samples of a window, observed cells are taken to hold no noise."""
         if prepared.samples > 1:
-            if (time == time[0]).all():
+            if self._shares(prepared.tokens, prepared.asked) and (time == time[0]).all():
                 return self._denoise_samples(noised, time, prepared)
             prepared = prepared.written_out()
         condition = prepared.condition + self.time_embedding(time)  # (B, D)
         h = prepared.tokens + self.noised_input(noised)  # (B, L, D)
-        h = self._through(self.blocks, h, condition, prepared.asked)  # (B, R, D)
-        return self._predicted(h, condition, prepared, noised)
+        h = self._through(list(self.blocks), h, condition, prepared.asked)  # (B, R, D)
+        return self._predicted(h, condition, prepared.unknown, prepared.asked, noised)
 
     def _denoise_samples(
         self, noised: Float[Tensor, "B L K"], time: Int64[Tensor, " B"], prepared: Prepared
@@ -205,12 +212,12 @@ class DiffusionTransformer(nn.Module):
         h = first_block(self.blocks[0], at_steps(prepared.tokens, prepared.known), unknown, condition)  # (B, L, D)
         last = torch.arange(h.shape[1] - asked.shape[1], h.shape[1]).expand(len(h), -1)
         condition = each(condition, samples)  # (B, D)
-        h = self._through(self.blocks[1:], h, condition, last)
-        return self._predicted(h, condition, prepared.written_out(), noised)
+        h = self._through(list(self.blocks)[1:], h, condition, last)
+        return self._predicted(h, condition, each(prepared.unknown, samples), each(asked, samples), noised)
 
     def _through(
         self,
-        blocks: nn.ModuleList,
+        blocks: list[nn.Module],
         h: Float[Tensor, "B L D"],
         condition: Float[Tensor, "B D"],
         asked: Int64[Tensor, "B R"] | None,
@@ -224,17 +231,18 @@ class DiffusionTransformer(nn.Module):
         self,
         h: Float[Tensor, "B R D"],
         condition: Float[Tensor, "B D"],
-        prepared: Prepared,
+        unknown: Bool[Tensor, "B L"],
+        asked: Int64[Tensor, "B R"] | None,
         noised: Float[Tensor, "B L K"],
     ) -> Float[Tensor, "B L K"]:
         """The final layer; 0 where nobody asks."""
         (final,) = self.final_adaln(condition)
         predicted: Tensor = self.output(modulate(self.final_norm(h), final))  # (B, R, K)
-        if prepared.asked is not None:
+        if asked is not None:
             everywhere = predicted.new_zeros(noised.shape).flatten(0, 1)
-            steps = _flat(prepared.asked, noised.shape[1])
+            steps = _flat(asked, noised.shape[1])
             predicted = everywhere.index_copy(0, steps, predicted.flatten(0, 1)).view_as(noised)
-        return predicted * prepared.unknown[:, :, None]  # (B, L, K)
+        return predicted * unknown[:, :, None]  # (B, L, K)
 
     def forward(
         self, noised: Float[Tensor, "B L K"], time: Int64[Tensor, " B"], context: Context

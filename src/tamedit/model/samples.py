@@ -23,9 +23,9 @@ MOST_ASKED = 0.4  # of the steps: with more, sharing takes longer than it saves
 
 
 def can_share(tokens: Float[Tensor, "W L D"], asked: Int64[Tensor, "W R"]) -> bool:
-    """Whether few enough steps are asked for, and PyTorch's attention tells its sums of exponentials here.
+    """Whether few enough steps are asked for, and PyTorch has an attention that returns the logarithms that `_join` needs.
 
-    It does on a CPU, in single precision, without gradients.
+    It has one on a CPU, in single precision, without gradients.
     """
     return (
         asked.shape[1] <= MOST_ASKED * tokens.shape[1]

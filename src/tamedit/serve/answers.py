@@ -1,4 +1,6 @@
-"""The model's answers: fills, forecasts, homes. The same seed gives the samples of `Model.impute`, `forecast` and `generate`.
+"""The model's answers: fills, forecasts, homes.
+
+The same seed gives the samples of `Model.impute` and `forecast` with `all_samples=True`, and the homes of `generate`.
 
 Readings that the user hides are taken out before the model sees the series, and come back as `truth` beside the answer, with
 CRPS (E|X − y| − ½ E|X − X'|, the fair ensemble estimator) of the model and of the free distribution on the same cells.

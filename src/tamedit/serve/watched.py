@@ -13,6 +13,7 @@ from torch import Tensor
 
 from tamedit.data.series import Series
 from tamedit.diffusion.sample import SamplerConfig
+from tamedit.diffusion.starts import OneOf
 from tamedit.evaluation.baselines import distribution_draws, own_units
 from tamedit.model.dit import DiffusionTransformer
 from tamedit.tasks.model import Model
@@ -44,7 +45,7 @@ class Watched(Model):
         self.check = check
 
     def cells(self, series: Series, wanted: np.ndarray, samples: int, seed: int) -> Float[np.ndarray, "S M"]:
-        """Draws of the wanted missing cells alone, in the order of `np.nonzero(wanted)`; the samples of `impute`."""
+        """Draws of the wanted missing cells alone, in the order of `np.nonzero(wanted)`; those of `impute(all_samples=True)`."""
         return self._draw_missing(series, wanted, samples, None, seed, None)
 
 
@@ -57,12 +58,13 @@ class FreeGuess(Watched):
         observed: Tensor,
         covariates: Tensor,
         windows: np.ndarray,
-        samples: int,
+        samples: int | OneOf,
         seed: int,
         sampler: SamplerConfig | None,
     ) -> Tensor:
         self.check()
         visible = torch.where(observed, values, 0.0)
         units = own_units(self.scaling).units(visible, observed)
-        drawn = distribution_draws(visible, observed, units, self.spec.examples.period, samples, seed)
+        count = 1 if isinstance(samples, OneOf) else samples
+        drawn = distribution_draws(visible, observed, units, self.spec.examples.period, count, seed)
         return drawn.clamp_min(0) if self.spec.non_negative else drawn

@@ -16,6 +16,7 @@ import pandas as pd
 from tamedit.data.series import Series
 from tamedit.diffusion.sample import SamplerConfig
 from tamedit.errors import UserError
+from tamedit.tasks.enough import drawing_for, quantiles
 from tamedit.tasks.frames import quantile_levels
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def predict_df(
     quantile_levels: Sequence[float] = LEVELS,
     *,
     freq: str | None = None,
-    samples: int = 100,
+    samples: int | None = None,
     all_samples: bool = False,
     seed: int = 0,
     sampler: SamplerConfig | None = None,
@@ -47,7 +48,8 @@ def predict_df(
     Without `prediction_length`: one season of the model, a day of hourly rows.
     """
     steps = model.spec.examples.period if prediction_length is None else prediction_length
-    drawn: dict[str, Any] = {"samples": samples, "all_samples": True, "seed": seed, "sampler": sampler}
+    samples, config = drawing_for(None if all_samples else _checked(quantile_levels), samples, sampler)
+    drawn: dict[str, Any] = {"samples": samples, "all_samples": True, "seed": seed, "sampler": config}
     return _frame(
         model.read,
         lambda series: model.forecast(series, steps, future=future_df, **drawn),
@@ -55,8 +57,9 @@ def predict_df(
         id_column=id_column,
         timestamp_column=timestamp_column,
         target=target,
-        levels=quantile_levels,
+        levels=_checked(quantile_levels),
         all_samples=all_samples,
+        stratified=config.starts == "stratified",
         frequency=freq,
     )
 
@@ -69,13 +72,14 @@ def impute_df(
     timestamp_column: str = "timestamp",
     target: Target = "target",
     quantile_levels: Sequence[float] = LEVELS,
-    samples: int = 100,
+    samples: int | None = None,
     all_samples: bool = False,
     seed: int = 0,
     sampler: SamplerConfig | None = None,
 ) -> pd.DataFrame:
     """`impute` with the same columns: every row of the grid; observed readings stand in all of their columns."""
-    drawn: dict[str, Any] = {"samples": samples, "all_samples": True, "seed": seed, "sampler": sampler}
+    samples, config = drawing_for(None if all_samples else _checked(quantile_levels), samples, sampler)
+    drawn: dict[str, Any] = {"samples": samples, "all_samples": True, "seed": seed, "sampler": config}
     return _frame(
         model.read,
         lambda series: model.impute(series, **drawn),
@@ -83,8 +87,9 @@ def impute_df(
         id_column=id_column,
         timestamp_column=timestamp_column,
         target=target,
-        levels=quantile_levels,
+        levels=_checked(quantile_levels),
         all_samples=all_samples,
+        stratified=config.starts == "stratified",
     )
 
 
@@ -98,17 +103,12 @@ def _frame(
     target: Target,
     levels: Sequence[float],
     all_samples: bool,
+    stratified: bool,
     frequency: str | None = None,
 ) -> pd.DataFrame:
     """`draw` gives every sample of the series that `read` makes of the frame; here they become medians and quantiles."""
     targets = [target] if isinstance(target, str) else list(target)
     _check(df, id_column, timestamp_column, targets)
-    try:
-        quantile_levels(sorted(levels), all_samples=False)
-    except (TypeError, UserError):
-        raise UserError(
-            f"quantile_levels={levels!r} is not possible; give different numbers between 0 and 1, such as [0.1, 0.5, 0.9]."
-        ) from None
     series = read(df, time=timestamp_column, id=id_column, targets=targets, frequency=frequency)
     drawn = draw(series)
     samples = int(drawn["sample"].iloc[-1]) + 1
@@ -120,12 +120,23 @@ def _frame(
         values = drawn[name].to_numpy().reshape(samples, len(rows))
         part: dict[str, Any] = {id_column: items, timestamp_column: rows[timestamp_column]}
         part |= {"target_name": name, "predictions": np.median(values, axis=0).astype(np.float32)}
-        cuts = np.quantile(values, tuple(levels), axis=0, method="weibull")
-        part |= {str(float(level)): cut.astype(np.float32) for level, cut in zip(levels, cuts, strict=True)}
+        cuts = zip(levels, quantiles(values, levels, stratified), strict=True)
+        part |= {str(float(level)): cut.astype(np.float32) for level, cut in cuts}
         part |= {f"sample_{number}": one for number, one in enumerate(values) if all_samples}
         parts.append(pd.DataFrame(part))
     item = np.tile(pd.factorize(items)[0], len(parts))  # items in the order in which they appear
     return pd.concat(parts, ignore_index=True).iloc[np.argsort(item, kind="stable")].reset_index(drop=True)
+
+
+def _checked(levels: Sequence[float]) -> tuple[float, ...]:
+    """The levels as they were given, if quantiles can be at them."""
+    try:
+        quantile_levels(sorted(levels), all_samples=False)
+    except (TypeError, UserError):
+        raise UserError(
+            f"quantile_levels={levels!r} is not possible; give different numbers between 0 and 1, such as [0.1, 0.5, 0.9]."
+        ) from None
+    return tuple(levels)
 
 
 def _as_written(ids: pd.Series) -> dict[str, Any]:

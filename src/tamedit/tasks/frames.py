@@ -1,6 +1,5 @@
 """Samples become tables with the user's own time stamps."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -19,20 +18,13 @@ from tamedit.data.reading.tables import Table, load_table
 from tamedit.data.series import Series
 from tamedit.errors import UserError
 from tamedit.streams import step_generator
+from tamedit.tasks.enough import quantiles
 
 Future: TypeAlias = str | Path | pd.DataFrame
 Horizon: TypeAlias = int | str | timedelta
 Quantiles: TypeAlias = Sequence[float] | str  # (0.1, 0.9) or "0.1,0.9"
 QUANTILES = (0.05, 0.25, 0.75, 0.95)
 MOST_STEPS = 1_000_000  # of a forecast
-ENOUGH_FOR_QUANTILES, ENOUGH = 40, 100  # samples per cell: stratified ones, and those that are given out themselves
-
-
-def enough_samples(levels: tuple[float, ...] | None) -> int:
-    """Samples per cell by default: so many that every quantile lies among them. Without levels the samples are given out."""
-    if levels is None:
-        return ENOUGH
-    return max(ENOUGH_FOR_QUANTILES, min(math.ceil(1 / min(levels[0], 1 - levels[-1])), 10 * ENOUGH))
 
 
 def quantile_levels(quantiles: Quantiles, all_samples: bool) -> tuple[float, ...] | None:
@@ -105,16 +97,6 @@ def table(
         tables.append(frame[rows])
     numbered = isinstance(tables[0].index, pd.RangeIndex) or tables[0].index.name is None
     return pd.concat(tables, ignore_index=True) if numbered else pd.concat(tables)
-
-
-def quantiles(drawn: np.ndarray, levels: Sequence[float], stratified: bool) -> np.ndarray:
-    """Quantiles (Q, …) of samples (S, …).
-
-    They are at position p (S + 1) of the sorted samples, so that few samples do not make the intervals too narrow; of
-    stratified samples, which lie in one of S equally likely intervals each, at p S + 1/2.
-    """
-    cuts: np.ndarray = np.quantile(drawn, levels, axis=0, method="hazen" if stratified else "weibull")
-    return cuts
 
 
 def check_names(series: Series, levels: tuple[float, ...] | None, flags: bool = False) -> None:

@@ -24,7 +24,7 @@ from tamedit.data.reader import check_reading, read
 from tamedit.data.reading.grid import spoken, step_of
 from tamedit.data.series import Series
 from tamedit.diffusion.sample import SamplerConfig, sample
-from tamedit.diffusion.starts import Starts
+from tamedit.diffusion.starts import OneOf
 from tamedit.errors import UserError
 from tamedit.formatting import counted, deep, epsilon
 from tamedit.model.dit import DiffusionTransformer
@@ -36,6 +36,7 @@ from tamedit.statics import Given
 from tamedit.tasks import distilled, familiar, frames
 from tamedit.tasks.common_start import ending_before, too_late
 from tamedit.tasks.continued import continued
+from tamedit.tasks.enough import drawing_for
 from tamedit.tasks.fleet import GROUP, Fleet, make_homes
 from tamedit.tasks.fleet_table import asked, continued_table, homes_table
 from tamedit.tasks.parts import PATHS_AT_ONCE, Progress, parts, told
@@ -156,8 +157,8 @@ class Model:
     ) -> pd.DataFrame:
         """Fill every missing cell with the median of its samples; `quantiles` of them stand in columns beside it.
 
-        `samples` per cell: 40 by default, more where a quantile asks for it, and 100 if `all_samples` gives them out. Those of
-        which only quantiles are given are stratified (`diffusion/starts.py`).
+        `samples` per cell: 40 by default, more where a quantile lies far out, and 100 if `all_samples` gives them out. Samples of
+        which only quantiles are given are others than those: they are stratified (`diffusion/starts.py`).
 
         Observed cells are kept, to single precision; the columns load_filled are 1 where a cell was filled, else 0.
         `only_filled` gives the rows alone that have such a cell. `progress(done, total)` hears of windows. `reading` goes to
@@ -168,7 +169,7 @@ class Model:
         series = self.read(data, **reading)
         frames.check_names(series, levels, flags=True)
         missing = np.isnan(series.values)
-        samples, config = self._drawing_for(levels, samples, sampler)
+        samples, config = drawing_for(levels, samples, sampler)
         drawn = self._draw_missing(series, missing, samples, config, seed, progress)
         only_rows = missing.any(axis=1) if only_filled else None
         even = config.starts == "stratified"
@@ -214,7 +215,7 @@ class Model:
                 "there is nothing to forecast from; end the series with its last reading, or leave the meter out."
             )
         longer, ahead = frames.extended(recent, steps, future)
-        samples, config = self._drawing_for(levels, samples, sampler)
+        samples, config = drawing_for(levels, samples, sampler)
         drawn = self._draw_missing(longer, ahead, samples, config, seed, progress)
         even = config.starts == "stratified"
         return frames.table(longer, ahead, drawn, levels, only_rows=ahead[:, 0], stratified=even)
@@ -342,14 +343,6 @@ class Model:
             series = replace(series, values=series.values[:, order], targets=wanted)
         return series
 
-    @staticmethod
-    def _drawing_for(
-        levels: tuple[float, ...] | None, samples: int | None, sampler: SamplerConfig | None
-    ) -> tuple[int, SamplerConfig]:
-        """How many samples, and how they start: stratified if only their quantiles are wanted."""
-        starts: Starts = "antithetic" if levels is None else "stratified"
-        return frames.enough_samples(levels) if samples is None else samples, sampler or SamplerConfig(starts=starts)
-
     def _draw_missing(
         self,
         series: Series,
@@ -369,7 +362,9 @@ class Model:
         target = np.zeros(prepared.values.shape, dtype=bool)
         target[kept] = wanted
 
-        def draw(values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, each: int) -> Tensor:
+        def draw(
+            values: Tensor, observed: Tensor, covariates: Tensor, windows: np.ndarray, each: int | OneOf
+        ) -> Tensor:
             return self.draw(values, observed, covariates, windows, each, seed, sampler)
 
         line = Line(prepared.values, prepared.covariates, prepared.offsets, prepared.meters)
@@ -381,14 +376,20 @@ class Model:
         observed: Tensor,
         covariates: Tensor,
         windows: np.ndarray,
-        samples: int,
+        samples: int | OneOf,
         seed: int,
         sampler: SamplerConfig | None,
     ) -> Tensor:
-        """Draws of whole windows in the data's units, (W, S, L, K); observed cells as they are."""
+        """Draws of whole windows in the data's units, (W, S, L, K); observed cells as they are.
+
+        `samples` of each window, or which one of its samples each window is for.
+        """
         context, coordinates = build_context(values, observed, covariates, self.scaling, self.spec.examples)
         seen = pad_context(context, self.spec.examples.channels).to(next(self.network.parameters()).device)
-        residual = sample(self.network, seen, self.spec.process, samples, seed=seed, windows=windows, config=sampler)
+        count, one_of = (1, samples) if isinstance(samples, OneOf) else (samples, None)
+        residual = sample(
+            self.network, seen, self.spec.process, count, seed=seed, windows=windows, config=sampler, one_of=one_of
+        )
         drawn = coordinates.from_z(residual[..., : values.shape[2]])  # real channels come first
         if self.spec.non_negative:
             drawn = drawn.clamp_min(0)

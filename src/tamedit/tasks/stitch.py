@@ -20,11 +20,12 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from tamedit.diffusion.starts import OneOf
 from tamedit.tasks.parts import PATHS_AT_ONCE, Progress, parts
 
 LEAST_KNOWN = 0.25
-# (values, observed, covariates, window names, samples per window) -> draws in the data's units (W, S, L, K)
-Draw = Callable[[Tensor, Tensor, Tensor, np.ndarray, int], Tensor]
+# (values, observed, covariates, window names, samples per window or which one each is) -> draws in the data's units (W, S, L, K)
+Draw = Callable[[Tensor, Tensor, Tensor, np.ndarray, int | OneOf], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,10 +219,10 @@ def _draw_windows(
                 np.where(column[part] >= 0, filled[:, column[part]], line.values[part])
             )  # (S, w, L, K)
             seen, given = observed.repeat(samples, 1, 1), covariates.repeat(samples, 1, 1)
-            # A stream of its own for every window, turn and sample.
-            apart = (names + ((turn * samples + np.arange(samples)[:, None]) << 40)).ravel()
+            apart = np.tile(names + (turn << 40), samples)  # a stream of its own for every window and turn
+            which = OneOf(np.repeat(np.arange(samples), len(part)), samples)
             drawn = (
-                draw(own.flatten(0, 1), seen, given, apart, 1)
+                draw(own.flatten(0, 1), seen, given, apart, which)
                 .reshape(samples, len(part), *values.shape[1:])
                 .transpose(0, 1)
             )

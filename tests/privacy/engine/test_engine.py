@@ -271,7 +271,7 @@ def test_a_factored_norm_does_not_vanish_where_the_square_of_one_factor_does():
 @pytest.mark.skipif(kernels._KERNEL is None, reason="this PyTorch has no oneDNN")
 def test_inputs_get_their_gradients_by_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two layers: two calls forward, and one backward, since nothing trained is behind the first layer."""
-    monkeypatch.setattr(kernels, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(kernels, "_SMALL", 1)
     torch.manual_seed(0)
     module, batch, calls = (
         nn.Sequential(nn.Linear(WIDTH, 8), nn.Tanh(), nn.Linear(8, 3)),
