@@ -29,6 +29,9 @@ from tamedit.training import student as learning
 from tamedit.training.homes import Fleet
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:The student is no nearer")  # after one step or two
+
+
 @pytest.fixture(scope="module", autouse=True)
 def few() -> Any:
     """A few simulated homes, and few paths."""

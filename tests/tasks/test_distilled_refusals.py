@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from support import Run, untouched
 from tamedit.cli.account import of_run
 from tamedit.data.reader import read
 from tamedit.data.simulate import simulate
+from tamedit.data.sources import place
 from tamedit.errors import UserError
 from tamedit.runs.release import release
 from tamedit.runs.verification import verify
@@ -28,6 +28,9 @@ from tamedit.training.homes import Fleet
 WORDS = "the data that the student learned on (public.csv, which the user says is public or simulated)"
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:The student is no nearer")  # after one step
+
+
 @pytest.fixture(scope="module", autouse=True)
 def few() -> Any:
     """A few simulated homes, and few paths."""
@@ -35,14 +38,6 @@ def few() -> Any:
         patch.setattr(distilled, "FLEETS", (Fleet(60, 4, 2, 168, 1),))
         for name, value in {"FRESH": 32, "BATCH": 16, "HELD_OUT": 16}.items():
             patch.setattr(learning, name, value)
-        yield
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Any:
-    """One step of training hardly moves a student."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The student is no nearer")
         yield
 
 
@@ -66,10 +61,11 @@ def public(tmp_path: Path) -> Path:
     return file
 
 
-def in_memory(place: Path) -> dict[str, Any]:
+def in_memory(homes: Path) -> dict[str, Any]:
     """The same readings, without a name."""
-    frame = pd.read_csv(place / "meters.csv")
-    return {"frame": frame, "shuffled": frame.sample(frac=1, random_state=0), "series": read(place / "meters.csv")}
+    frame = pd.read_csv(homes / "meters.csv")
+    found = {"frame": frame, "shuffled": frame.sample(frac=1, random_state=0), "series": read(homes / "meters.csv")}
+    return found | {"renamed": frame.rename(columns={"meter": "who", "time": "when"})}
 
 
 @pytest.mark.parametrize("kind", ["path", "text", "list", "folder", "glob", "relative", "copy", "link"])
@@ -96,11 +92,20 @@ def test_files_of_the_teachers_own_data(
         model.distill(tmp_path / "out", steps=1, data=given[kind], public=True)
 
 
-@pytest.mark.parametrize("kind", ["frame", "shuffled", "series"])
+@pytest.mark.parametrize("kind", ["frame", "shuffled", "series", "renamed"])
 def test_the_same_readings_in_memory(kind: str, private: Path, tmp_path: Path) -> None:
     data = in_memory(private.parent / "homes")[kind]
     with untouched(tmp_path), pytest.raises(UserError, match="a table in memory is the private data"):
         Model.load(private, "cpu").distill(tmp_path / "out", steps=1, data=data, public=True)
+
+
+@pytest.mark.skipif(not place("etth1").is_file(), reason="the file of etth1 is not here")
+def test_a_table_of_named_data(tmp_path: Path) -> None:
+    """Named data has a split of its own, which its fingerprint is of."""
+    privacy = tame.Privacy(noise_multiplier=3.0, unit="day")
+    tame.fit("etth1", scale="smoke", steps=1, window=24, privacy=privacy, out=tmp_path / "run")
+    with pytest.raises(UserError, match="a table in memory is the private data"):
+        Model.load(tmp_path / "run", "cpu").distill(tmp_path / "out", data=pd.read_csv(place("etth1")), public=True)
 
 
 def test_the_same_readings_written_anew(private: Path, tmp_path: Path) -> None:

@@ -6,22 +6,25 @@ Nothing can check that data is public: it must be known (`catalogue.PUBLIC`) or 
     the files are, byte for byte, those that the teacher names as its data, where these can still be found
     the readings are those of which the folder of a private run has a fingerprint (`folder.recognised`)
 
-So a name, a path, a copy or a table in memory makes no difference. A part of the private data, or readings that were changed, are
-not recognised. Nor is any data of a release or of a saved model: these have no fingerprint, so there the user's word is all.
+So a name, a path, a copy or a table in memory makes no difference. A part of the private data, or data in which readings or
+stamps were changed, is not recognised. Nor is any data of a release or of a saved model: these have no fingerprint, so there the
+user's word is all.
 """
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tamedit.data.catalogue import PUBLIC, SOURCES
+from tamedit.data.clean import drop_negatives
 from tamedit.data.loading import IN_MEMORY, Data, load_split
 from tamedit.data.reading.several import files_of
 from tamedit.data.series import Series
-from tamedit.data.sources import place
+from tamedit.data.sources import place, split
 from tamedit.data.split import split_by_time
 from tamedit.errors import UserError
 from tamedit.privacy.entries import AUDITED
@@ -125,7 +128,7 @@ def _is_own(model: "Model", data: Data, reading: dict[str, Any]) -> bool:
     if _same_file(_files(data), _files(config.source)):
         return True
     before = fingerprint_of(folder)
-    return before is not None and _digest_in(before) in _digests(model, data, facts, reading)
+    return before is not None and before.rpartition(" ")[2] in _digests(model, data, config.source, facts, reading)
 
 
 def _same_file(some: list[Path], others: list[Path]) -> bool:
@@ -135,12 +138,12 @@ def _same_file(some: list[Path], others: list[Path]) -> bool:
     return bool(left & right)
 
 
-def _digest_in(fingerprint: str) -> str:
-    """The digest of the readings alone: stamps that were moved make no other data."""
-    return fingerprint.rpartition(" ")[2]
+def _digest_in(train: Series) -> str:
+    """The digest of the readings alone, whatever their columns and meters are called."""
+    return recognised(train, private=False).rpartition(" ")[2]
 
 
-def _digests(model: "Model", data: Data, facts: DataFacts, reading: dict[str, Any]) -> Iterator[str]:
+def _digests(model: "Model", data: Data, source: str, facts: DataFacts, reading: dict[str, Any]) -> Iterator[str]:
     """Digests of the data, laid as the run laid its own: read as the run did, as the user says now, by the model's columns."""
     study = facts.study_for(data if isinstance(data, str) else None)
     columns = {"targets": model.spec.targets}
@@ -149,5 +152,11 @@ def _digests(model: "Model", data: Data, facts: DataFacts, reading: dict[str, An
         given = [{}]
     for how in [one for at, one in enumerate(given) if one not in given[:at]]:
         with suppress(UserError):  # data that cannot be laid like the run's is another
-            train = load_split(data, private=True, study=study, **how)[1].train
-            yield _digest_in(recognised(train, private=False))
+            yield _digest_in(load_split(data, private=True, study=study, **how)[1].train)
+    with suppress(UserError):
+        series = replace(model.read(data, **reading), id_guessed=False)
+        if source not in SOURCES:
+            yield _digest_in(load_split(series, private=True, study=study)[1].train)
+        elif study is not None:  # a table of named data, which has a split of its own
+            cleaned = drop_negatives(series) if SOURCES[source].non_negative else series
+            yield _digest_in(split(source, study.lay(cleaned)).train)
