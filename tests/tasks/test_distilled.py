@@ -28,7 +28,6 @@ from tamedit.tasks.model import Model
 from tamedit.training import student as learning
 from tamedit.training.homes import Fleet
 
-
 pytestmark = pytest.mark.filterwarnings("ignore:The student is no nearer")  # after one step or two
 
 
