@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -49,25 +50,46 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def check_new_folder(out: Path, made: str) -> None:
     """Raise one sentence if no new folder can be made there; `made`: what it is to hold."""
-    if out.is_symlink() or (out.exists() and not out.is_dir()):
+    place = settled(out)
+    try:
+        there = place.lstat() if place.is_symlink() or place.exists() else None
+    except OSError as error:
+        raise UserError(f"Cannot write {out}: {error.strerror or error}; choose another name.") from error
+    if there is not None and not stat.S_ISDIR(there.st_mode):
         raise UserError(f"{out} is a file or a link; name a folder that does not exist yet.")
-    if out.exists() and any(out.iterdir()):
+    if there is not None and any(place.iterdir()):
         raise UserError(f"{out} is not empty; {made} needs a folder of its own, so name one that does not exist yet.")
-    parent = next(one for one in out.absolute().parents if one.exists())
+    if there is not None and (place == Path.cwd() or place.is_mount()):
+        raise UserError(
+            f"{out} is the working directory or a mounted disk, which nothing can replace; name a folder that does not exist yet."
+        )
+    parent = next(one for one in place.parents if one.exists())
     if not (parent.is_dir() and os.access(parent, os.W_OK)):
         raise UserError(f"Cannot write {out}; choose a folder that you may write to.")
+
+
+def settled(out: Path) -> Path:
+    """The whole path of a new folder, without `.` and `..`. A link at its end stays a link, so that it can be refused."""
+    out = Path(out).absolute()
+    try:
+        return out.resolve() if out.name in ("", "..") else out.parent.resolve() / out.name
+    except (OSError, RuntimeError) as error:
+        raise UserError(f"Cannot write {out}: {error}; choose another name.") from error
 
 
 @contextlib.contextmanager
 def new_folder(out: Path) -> Iterator[Path]:
     """Yield a temporary folder beside `out`; on success it becomes `out`, on failure it is removed."""
-    beside = None
+    beside, out = None, settled(out)
+    above = [one for one in out.parents if not one.exists()]  # the nearest first
+    done = False
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+        beside = Path(tempfile.mkdtemp(prefix=f".{out.name[:40]}-", dir=out.parent))
         yield beside
         beside.chmod(0o755)
         os.replace(beside, out)
+        done = True
     except OSError as error:
         raise UserError(
             f"Cannot write {out}: {error.strerror or error}; free some space or choose another place."
@@ -75,6 +97,9 @@ def new_folder(out: Path) -> Iterator[Path]:
     finally:
         if beside is not None:
             shutil.rmtree(beside, ignore_errors=True)
+        for one in () if done else above:
+            with contextlib.suppress(OSError):
+                one.rmdir()
 
 
 def unreadable(path: Path, error: OSError) -> UserError:

@@ -13,7 +13,7 @@ import pytest
 from tamedit.data.reader import read
 from tamedit.data.split import split_by_study, split_by_time
 from tamedit.data.study import Study
-from tamedit.data.tiled import TiledStamps, tiled_stamps
+from tamedit.data.tiled import Tiled, TiledStamps, tiled_stamps
 from tamedit.runs.layout import clock_changes
 
 COPIES, ROWS = 4, 50
@@ -69,7 +69,7 @@ def test_one_row(pair: tuple[TiledStamps, pd.DatetimeIndex], row: int) -> None:
     assert isinstance(tiled[np.int64(row)], pd.Timestamp)
 
 
-@pytest.mark.parametrize("rows", [200, -201, [0, 200], np.ones(199, bool)], ids=str)
+@pytest.mark.parametrize("rows", [200, -201, [0, 200], np.ones(199, bool), 1.0, [1.5, 2.5]], ids=str)
 def test_rows_that_are_not_there(pair: tuple[TiledStamps, pd.DatetimeIndex], rows: object) -> None:
     for stamps in pair:
         with pytest.raises(IndexError):
@@ -107,7 +107,34 @@ def test_operators(pair: tuple[TiledStamps, pd.DatetimeIndex]) -> None:
             assert np.array_equal(asked(tiled, other), wanted), asked
     assert np.array_equal((tiled <= middle).reshape(COPIES, ROWS).sum(axis=1), [21] * COPIES)
     assert (tiled + pd.Timedelta(1, "h")).equals(dense + pd.Timedelta(1, "h"))
+    assert (pd.Timedelta(1, "h") + tiled).equals(pd.Timedelta(1, "h") + dense)
     assert (middle - tiled).equals(middle - dense)
+
+
+def test_stamps_behind_others(pair: tuple[TiledStamps, pd.DatetimeIndex]) -> None:
+    tiled, dense = pair
+    for mixed, plain in ((tiled, dense), ([tiled, dense[:3]], [dense, dense[:3]])):
+        assert tiled.append(mixed).equals(dense.append(plain))
+    assert dense.append(tiled.dense).equals(dense.append(dense))
+
+
+def test_no_copies_are_an_empty_index(base: pd.DatetimeIndex) -> None:
+    none = TiledStamps(base, 0)
+    assert len(none) == len(none.dense) == len(none[[]]) == 0
+    assert none.min() is none.max() is pd.NaT
+    with pytest.raises(IndexError):
+        none[0]
+
+
+def test_rows_that_repeat() -> None:
+    tiled = Tiled(np.arange(12.0).reshape(6, 2), 3)
+    dense = np.asarray(tiled)
+    mask = np.arange(18) % 5 == 0
+    for rows in (mask, [17, 0, -18], slice(4, 15, 3), 7, [], np.array([[1, 2], [16, 17]])):
+        assert np.array_equal(tiled[rows], dense[np.asarray(rows, int) if isinstance(rows, list) else rows])
+    for wrong in (18, -19, [0, 18], mask[1:], 1.0):
+        with pytest.raises(IndexError):
+            tiled[wrong]
 
 
 def test_copies_of_it(pair: tuple[TiledStamps, pd.DatetimeIndex]) -> None:

@@ -302,6 +302,16 @@ def test_pieces_give_the_same_to_the_bit(tmp_path: Path, piece: int) -> None:
     assert found[0] == found[1]
 
 
+def test_the_layout_in_memory_and_empty_pieces_change_no_bit() -> None:
+    vectors = np.random.default_rng(0).normal(size=(5000, 94)) / 100
+    total = people._summed([vectors])
+    assert np.array_equal(total, people._summed([np.asfortranarray(vectors)]))
+    assert np.array_equal(
+        total, people._summed([vectors[:0], vectors[:9], vectors[:0], np.asfortranarray(vectors[9:])])
+    )
+    assert np.array_equal(people._summed([vectors[:0]]), np.zeros(94))
+
+
 def test_longer_vectors_are_neither_charged_nor_released(tmp_path: Path) -> None:
     with ledger(tmp_path) as book:
         short, long = np.zeros((3, 94)), np.full((3, 94), 0.2)

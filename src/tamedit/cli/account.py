@@ -95,10 +95,10 @@ def of_plan(
 def of_run(run: Path, delta: float | None) -> dict[str, Any]:
     """The statement of a run's ledger, and under "units" the same training for every unit; or what in the folder disagrees."""
     from tamedit.privacy.statement import side_by_side
-    from tamedit.runs.agreement import check_agreement
+    from tamedit.runs.agreement import after_the_ledger, check_agreement
 
     record, everything = check_agreement(run)
-    units = side_by_side(record, delta, everything)
+    units = side_by_side(record, delta, everything, after_the_ledger(run))
     own = units[record.segments[-1].plan.unit]
     return {**own, "units": units}
 

@@ -242,16 +242,21 @@ def population_vectors(
     Not `shortened`, of exact moments: without privacy.
     """
     vectors, shape, profile = features(examples, lower, upper, period, first)
-    channels, u = examples.shape[-1], vectors.reshape(len(examples), -1)
+    channels, u = examples.shape[-1], _flat(vectors)
     if shortened:
         u = u / np.maximum(1.0, np.linalg.norm(u, axis=1, keepdims=True) / math.sqrt(channels))
     if static and marks is not None:
         own = _at_most_one(marks, static)
         u = np.concatenate([u, own], axis=1)
-    products = (u[:, :, None] * u[:, None, :]).reshape(len(u), -1)
-    parts = [u, products, shape.reshape(len(u), -1), profile.reshape(len(u), -1) / LONGEST_PROFILE]
+    products = _flat(u[:, :, None] * u[:, None, :])
+    parts = [u, products, _flat(shape), _flat(profile) / LONGEST_PROFILE]
     joint = np.concatenate(parts, axis=1) / _norm(channels, len(static))
     return np.asarray(joint / np.maximum(1.0, np.linalg.norm(joint, axis=1, keepdims=True)) if shortened else joint)
+
+
+def _flat(arrays: NDArray[np.float64]) -> Float[np.ndarray, "N V"]:
+    """One vector per example, also of no examples."""
+    return arrays.reshape(len(arrays), math.prod(arrays.shape[1:]))
 
 
 def _at_most_one(marks: Float[np.ndarray, "N S"], static: Static) -> Float[np.ndarray, "N S"]:
@@ -379,9 +384,12 @@ def private_population(
 
 
 def _summed(pieces: Iterable[NDArray[np.float64]]) -> Float[np.ndarray, " V"]:
-    """Σ v of all pieces, row after row: the same to the bit however they are cut. None of them is kept."""
+    """Σ v of all pieces, row after row: the same to the bit however they are cut and laid in memory. None of them is kept.
+
+    A piece may have no rows: of no examples the sum is 0, and it is charged and released as any other.
+    """
     total = None
-    for piece in pieces:
+    for piece in map(np.ascontiguousarray, pieces):  # another layout would be summed in another order
         if not bool(np.all(np.einsum("ij,ij->i", piece, piece) <= (1.0 + 1e-9) ** 2)):  # without a copy of them
             raise ValueError("the vectors of a population must have norms of at most 1")
         total = piece.sum(axis=0) if total is None else np.concatenate([total[None], piece]).sum(axis=0)

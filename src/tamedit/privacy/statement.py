@@ -233,7 +233,7 @@ def _whole_meter(record: Record, unit: str, delta: float) -> Epsilon | None:
 
 
 def side_by_side(
-    record: Record, delta: float | None = None, everything: Record | None = None
+    record: Record, delta: float | None = None, everything: Record | None = None, not_covered: Sequence[str] = ()
 ) -> dict[str, dict[str, Any]]:
     """ε for every unit: what the same training means for a reading, a day, a week, a meter; or why it cannot be said."""
     if delta is not None:
@@ -241,7 +241,8 @@ def side_by_side(
     table: dict[str, dict[str, Any]] = {}
     for unit in UNITS:
         try:
-            table[unit] = Statement.of(record, unit=unit, delta=delta, everything=everything).to_dict()
+            statement = Statement.of(record, unit=unit, delta=delta, everything=everything, not_covered=not_covered)
+            table[unit] = statement.to_dict()
         except UserError as error:
             table[unit] = {"unit": unit, "epsilon": None, "reason": str(error)}
     return table

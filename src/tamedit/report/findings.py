@@ -21,7 +21,7 @@ from tamedit.figures.report_figures import clock, line_name, spread, window_band
 from tamedit.formatting import deep
 from tamedit.privacy.entries import FILE_NAME as LEDGER
 from tamedit.privacy.statement import side_by_side
-from tamedit.runs.agreement import check_agreement
+from tamedit.runs.agreement import after_the_ledger, check_agreement
 from tamedit.runs.config import RunConfig
 from tamedit.runs.folder import NOT_PRIVATE, load_run
 from tamedit.tasks.model import Model
@@ -98,7 +98,7 @@ def _privacy(run: Path, model: Model) -> tuple[dict[str, Any], dict[str, dict[st
     if not said.get("private") or not (Path(run) / LEDGER).is_file():
         return said, {}
     record, everything = check_agreement(run)
-    units = side_by_side(record, everything=everything)
+    units = side_by_side(record, everything=everything, not_covered=after_the_ledger(run))
     return units[record.segments[-1].plan.unit], units
 
 

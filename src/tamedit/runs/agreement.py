@@ -19,6 +19,7 @@ from tamedit.privacy.population import POPULATION
 from tamedit.privacy.statement import Statement, Together
 from tamedit.runs.artifact import SOFTWARE, SPECIFICATION, WEIGHTS, other_weights
 from tamedit.runs.folder import CHECKPOINT, READING, load_run
+from tamedit.runs.provenance import Student
 
 COMPARED = (
     "unit",
@@ -79,7 +80,8 @@ def _check_model(folder: Path, record: Record) -> None:
         raise UserError(_differs(folder, wrong, "that this was never paid for"))
     if said.get("steps", 0) > record.steps:
         raise UserError(_differs(folder, f"{said['steps']} steps", f"{record.steps}, so lines were cut from it"))
-    written = Statement.of(record if head is None else read(folder, head), together=_together(said)).to_dict()
+    before = record if head is None else read(folder, head)
+    written = Statement.of(before, together=_together(said), not_covered=after_the_ledger(folder)).to_dict()
     claimed, found = said.get("epsilon", {}).get("headline"), written["epsilon"]["headline"]
     if (claimed is None) != (found is None) or (found is not None and abs(claimed - found) > CLOSE * found):
         raise UserError(_differs(folder, f"ε = {shown(claimed)}", f"ε = {shown(found)}"))
@@ -88,6 +90,16 @@ def _check_model(folder: Path, record: Record) -> None:
     for name in COMPARED + ("not_covered", "statement") * (spec.get("software_version") == SOFTWARE):
         if said.get(name) != written[name]:
             raise UserError(_differs(folder, f"another {name.replace('_', ' ')}", "what training wrote"))
+
+
+def after_the_ledger(folder: Path) -> tuple[str, ...]:
+    """What the guarantee of a folder's model does not cover and its ledger does not know: the data that a student learned on."""
+    place = Path(folder) / SPECIFICATION
+    try:
+        student = json.loads(place.read_text(encoding="utf-8")).get("student") if place.is_file() else None
+        return Student.model_validate(student).not_covered if student else ()
+    except (OSError, ValueError, AttributeError) as error:
+        raise UserError(f"{place} is damaged; restore it from a copy.") from error
 
 
 def unpaid(population: Mapping[str, Any] | None, record: Record) -> str | None:

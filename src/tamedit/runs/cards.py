@@ -32,6 +32,7 @@ SHORT_NAMES = {  # how a sentence about something that is not covered begins, an
     "The level and scale": "scaling",
     "the data of the model that training began from": "beginning",
     "the data that the bounds were measured on": "bounds",
+    "the data that the student learned on": "distillation",
     "days and weeks by the clock": "clock",
 }
 STAYS_BEHIND = ("logs",)  # not in a release, so nobody has to acknowledge it
@@ -52,7 +53,8 @@ def derived(spec: ModelSpec, record: Record | None) -> Statement:
     if record is None:
         return Statement.without_privacy()
     together = spec.privacy.get("together")
-    return Statement.of(record, together=Together(**together) if together else None)
+    besides = spec.student.not_covered if spec.student else ()
+    return Statement.of(record, together=Together(**together) if together else None, not_covered=besides)
 
 
 def gaps(statement: Statement) -> dict[str, str]:

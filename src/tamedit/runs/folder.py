@@ -38,6 +38,7 @@ PEOPLE, EVOLVED = "population.json", "evolved.json"
 CHECKPOINT = "checkpoint.safetensors"
 MODEL = "model.json"  # `artifact.SPECIFICATION`, which would bring the network with it
 NOT_PRIVATE = "not-private"  # the folder of what must not be shared with a model
+DATA = "data.txt"  # in it: the fingerprint of a private run's data
 BEGUN = (RUN, READING, LEDGER, CHECKPOINT)  # what a private run writes before its first step
 
 
@@ -92,9 +93,18 @@ def recognised(train: Series, private: bool) -> str:
     return f"{extent}, digest {blake2b(np.ascontiguousarray(train.values).data, digest_size=8).hexdigest()}"
 
 
+def fingerprint_of(folder: Path) -> str | None:
+    """The fingerprint that a private run's folder keeps of its data; None if there is none."""
+    place = folder / NOT_PRIVATE / DATA
+    try:
+        return place.read_text(encoding="utf-8").rstrip("\n") if place.is_file() else None
+    except OSError as error:
+        raise unreadable(place, error) from error
+
+
 def _check_same(folder: Path, train: Series) -> None:
     """A private run is continued on its own data alone. The digest that tells is not private, and stays apart."""
-    place, now = not_private(folder) / "data.txt", recognised(train, private=False) + "\n"
+    place, now = not_private(folder) / DATA, recognised(train, private=False) + "\n"
     before = place.read_text(encoding="utf-8") if place.is_file() else now
     if before != now:
         raise UserError(f"The data is not what {folder} was started with; restore it, or use another `out`.")
@@ -121,7 +131,7 @@ def claimed(
         if RUN in new and not _advanced(folder):
             for name in new:
                 (folder / name).unlink(missing_ok=True)
-            (folder / NOT_PRIVATE / "data.txt").unlink(missing_ok=True)
+            (folder / NOT_PRIVATE / DATA).unlink(missing_ok=True)
             for place in (folder / NOT_PRIVATE, *([] if existed else [folder])):
                 if place.is_dir() and not any(place.iterdir()):
                     place.rmdir()
@@ -153,6 +163,13 @@ def check_free(folder: Path, resume: bool) -> None:
         if is_student(folder):
             raise UserError(f"{folder} holds a student, which is finished; resume the run that it was distilled from.")
         return
+    spent = (folder / LEDGER).exists() and _advanced(folder)
+    held = MODEL if (folder / MODEL).exists() else LEDGER if spent else None
+    if held and not (folder / CHECKPOINT).exists():
+        raise UserError(
+            f"{folder} contains {held} but no {RUN}: a model that was not trained there, which training would overwrite; name "
+            "another folder with `out`."
+        )
     left = [name for name in (CHECKPOINT, SCALING, BOUNDS, PEOPLE) if (folder / name).exists()]
     if left:
         raise UserError(

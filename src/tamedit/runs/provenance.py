@@ -92,6 +92,12 @@ class Student(Frozen):
     apart: float  # root mean square distance of its samples from the teacher's, in z, on fresh windows of that kind
     untrained: float  # the same of the teacher, asked as seldom
 
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """For the statement: data that is public by the user's word alone. Simulated homes and known public data need none."""
+        words = CLAIMED["said to be public"]
+        return (f"the data that the student learned on ({self.contexts})",) if self.contexts.endswith(words) else ()
+
 
 class Measured(Frozen):
     """Where the reference magnitudes of the bounds were measured, if they are not the built-in ones. Stored with the run."""

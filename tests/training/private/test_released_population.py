@@ -1,6 +1,7 @@
 """A private run that learns who the homes are: released once, charged, said, and refused where it would be mostly noise."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,18 @@ from tamedit.data.split import split_by_time
 from tamedit.errors import UserError
 from tamedit.privacy.accountant import Mechanism
 from tamedit.privacy.entries import read
-from tamedit.privacy.population import POPULATION, Population, features
+from tamedit.privacy.population import POPULATION, Population, _summed, features
 from tamedit.privacy.settings import Privacy
 from tamedit.runs.agreement import check_agreement
 from tamedit.runs.artifact import load_model
 from tamedit.runs.config import Speed
 from tamedit.runs.folder import PEOPLE, DataFacts
+from tamedit.runs.layout import layout_of
 from tamedit.runs.privacy_page import PRIVACY
 from tamedit.runs.recipe import make_config
 from tamedit.runs.release import release
 from tamedit.runs.request import TrainRequest
+from tamedit.training.private.released_population import exact_population, summed
 from tamedit.training.run import train
 
 FACTS = DataFacts(lower=(0.0,), upper=(8.0,))
@@ -104,3 +107,21 @@ def test_without_a_use_it_is_refused_before_anything_is_charged(fleet: Series, t
     with pytest.raises(UserError, match="leave `population` out"):
         TrainRequest(engine="evolution", privacy=Privacy(epsilon=3, population=True))
     assert not any((tmp_path / name).exists() for name in "ab")
+
+
+def test_no_examples_have_a_sum_of_zero(fleet: Series) -> None:
+    """The layout refuses a run without examples; were there none, the sum would be charged and released like any other."""
+    config = make_config(
+        fleet,
+        "simulated",
+        scale="smoke",
+        steps=2,
+        window=24,
+        privacy=Privacy(unit="day", examples=9, noise_multiplier=1.0),
+    )
+    layout = layout_of(split_by_time(fleet).train, config)
+    assert layout is not None
+    windows = replace(layout.windows, starts=layout.windows.starts[:0], spans=None)
+    _, pieces = summed(windows, config, FACTS)
+    assert np.array_equal(_summed(pieces), np.zeros(94))
+    assert exact_population(windows, 24) is None

@@ -71,7 +71,7 @@ def exact_population(windows: Windows, period: int) -> Population | None:
     """Without noise, within the range of the readings themselves: without any guarantee."""
     series = windows.series
     readings = series.values[:: max(len(series) // CELLS, 1)].astype(np.float64)
-    if not np.isfinite(readings).any(axis=0).all():
+    if not len(windows) or not np.isfinite(readings).any(axis=0).all():
         return None
     low, high = np.nanquantile(readings, RANGE, axis=0)  # a glitch of a meter must not set the range
     low = np.where(low >= 0.0, 0.0, low)
@@ -89,11 +89,11 @@ def _within(windows: Windows, period: int, rows: int, lower: tuple[float, ...], 
 
 
 def _vectors(windows: Windows, within: Within, shortened: bool = True) -> Iterator[Float[np.ndarray, "n V"]]:
-    """One vector per example; a few examples at a time, since a whole meter has many rows."""
+    """One vector per example; a few examples at a time, since a whole meter has many rows. Without examples, one empty piece."""
     first = season_place(windows.series.times[windows.starts], _step(windows), within.period)
     marks, static = windows.series.marks(windows.starts), windows.series.static
     few = max(CELLS // (within.rows * len(within.lower)), 1)
-    for begin in range(0, len(windows), few):
+    for begin in range(0, max(len(windows), 1), few):
         some = np.arange(begin, min(begin + few, len(windows)))
         examples = whole_examples(_part(windows, some), within.rows)
         bounds = within.lower, within.upper, within.period
