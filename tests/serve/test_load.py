@@ -84,7 +84,9 @@ def test_a_client_that_waits_leaves_the_queue(live: Live, points: dict[str, Any]
 def test_a_hundred_megabytes_are_refused_before_they_are_read(live: Live) -> None:
     with socket.create_connection(("127.0.0.1", live.port), timeout=20) as line:
         line.sendall(head(live, "/api/read?name=big.csv", 100_000_000, "text/csv"))
-        answer = line.recv(65536)
+        answer = b""
+        while not answer.rstrip().endswith(b"}") and (more := line.recv(65536)):  # head and body may come one by one
+            answer += more
     assert answer.startswith(b"HTTP/1.1 413")
     assert json.loads(answer.partition(b"\r\n\r\n")[2]) == {
         "error": "This is more than 2 MB; send a part of it, or use tamedit impute for whole files.",

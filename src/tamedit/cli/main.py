@@ -134,4 +134,9 @@ def _end(sentence: str, code: int) -> NoReturn:
     if _state["debug"]:
         traceback.print_exc()
     print(f"tamedit: {in_flags(sentence)}", file=sys.stderr)
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)  # threads of a group whose other processes are gone may abort Python on its ordinary way out
     sys.exit(code)
