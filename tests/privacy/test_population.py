@@ -26,6 +26,7 @@ from tamedit.privacy.population import (
     population_vectors,
     private_population,
 )
+from tamedit.privacy.statistics import unit_sum
 from tamedit.privacy.units import Contribution
 
 WITHIN = Within(lower=(0.0,), upper=(5.0,), period=24, rows=168, begin="2023-01-01", end="2023-12-31")
@@ -304,12 +305,10 @@ def test_pieces_give_the_same_to_the_bit(tmp_path: Path, piece: int) -> None:
 
 def test_the_layout_in_memory_and_empty_pieces_change_no_bit() -> None:
     vectors = np.random.default_rng(0).normal(size=(5000, 94)) / 100
-    total = people._summed([vectors])
-    assert np.array_equal(total, people._summed([np.asfortranarray(vectors)]))
-    assert np.array_equal(
-        total, people._summed([vectors[:0], vectors[:9], vectors[:0], np.asfortranarray(vectors[9:])])
-    )
-    assert np.array_equal(people._summed([vectors[:0]]), np.zeros(94))
+    total = unit_sum([vectors])
+    assert np.array_equal(total, unit_sum([np.asfortranarray(vectors)]))
+    assert np.array_equal(total, unit_sum([vectors[:0], vectors[:9], vectors[:0], np.asfortranarray(vectors[9:])]))
+    assert np.array_equal(unit_sum([vectors[:0]]), np.zeros(94))
 
 
 def test_longer_vectors_are_neither_charged_nor_released(tmp_path: Path) -> None:

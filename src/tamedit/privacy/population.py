@@ -39,7 +39,7 @@ from tamedit.choices import Frozen
 from tamedit.privacy.accountant import Mechanism
 from tamedit.privacy.groups import drawn_marks, positive, regression, shares_of, with_groups
 from tamedit.privacy.ledger import Ledger
-from tamedit.privacy.statistics import noisy_sum, public_bounds
+from tamedit.privacy.statistics import noisy_sum, public_bounds, unit_sum
 from tamedit.statics import Static, blocks_of, columns_of
 
 POPULATION = "who the homes are"  # in the ledger
@@ -377,25 +377,10 @@ def private_population(
     `vectors`: `population_vectors` of the examples, or pieces of them; longer ones would be released with too little noise, and
     are refused. `number`: public, of examples.
     """
-    exact = _summed([vectors] if isinstance(vectors, np.ndarray) else vectors)  # refused before it is charged
+    exact = unit_sum([vectors] if isinstance(vectors, np.ndarray) else vectors)  # refused before it is charged
     ledger.charge(Mechanism(1.0, noise_multiplier), POPULATION, 1)
     total = noisy_sum(exact[None], noise_multiplier, ledger, POPULATION)
     return population_of(total, number, within, "private", noise_multiplier, prior, static)
-
-
-def _summed(pieces: Iterable[NDArray[np.float64]]) -> Float[np.ndarray, " V"]:
-    """Σ v of all pieces, row after row: the same to the bit however they are cut and laid in memory. None of them is kept.
-
-    A piece may have no rows: of no examples the sum is 0, and it is charged and released as any other.
-    """
-    total = None
-    for piece in map(np.ascontiguousarray, pieces):  # another layout would be summed in another order
-        if not bool(np.all(np.einsum("ij,ij->i", piece, piece) <= (1.0 + 1e-9) ** 2)):  # without a copy of them
-            raise ValueError("the vectors of a population must have norms of at most 1")
-        total = piece.sum(axis=0) if total is None else np.concatenate([total[None], piece]).sum(axis=0)
-    if total is None:
-        raise ValueError("a population needs vectors")
-    return total
 
 
 def expected_error(examples: int, channels: int, noise_multiplier: float, attributes: int = 0) -> float:

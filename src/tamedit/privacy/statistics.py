@@ -55,6 +55,21 @@ class Standardisation:
     scale: NDArray[np.float64]
 
 
+def unit_sum(pieces: Iterable[NDArray[np.float64]]) -> Float[np.ndarray, " V"]:
+    """Σ v of all pieces, row after row: the same to the bit however they are cut and laid in memory. None of them is kept.
+
+    A piece may have no rows: of no examples the sum is 0, and it is charged and released as any other.
+    """
+    total = None
+    for piece in map(np.ascontiguousarray, pieces):  # another layout would be summed in another order
+        if not bool(np.all(np.einsum("ij,ij->i", piece, piece) <= (1.0 + 1e-9) ** 2)):  # without a copy of them
+            raise ValueError("the vectors of a release must have norms of at most 1")
+        total = piece.sum(axis=0) if total is None else np.concatenate([total[None], piece]).sum(axis=0)
+    if total is None:
+        raise ValueError("a release needs vectors")
+    return total
+
+
 def noisy_sum(
     vectors: NDArray[np.float64] | Iterable[NDArray[np.float64]],
     noise_multiplier: float,

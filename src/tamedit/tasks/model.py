@@ -380,10 +380,7 @@ class Model:
         seed: int,
         sampler: SamplerConfig | None,
     ) -> Tensor:
-        """Draws of whole windows in the data's units, (W, S, L, K); observed cells as they are.
-
-        `samples` of each window, or which one of its samples each window is for.
-        """
+        """Draws (W, S, L, K) of whole windows in the data's units: `samples` of each, or the one sample that it is for."""
         context, coordinates = build_context(values, observed, covariates, self.scaling, self.spec.examples)
         seen = pad_context(context, self.spec.examples.channels).to(next(self.network.parameters()).device)
         count, one_of = (1, samples) if isinstance(samples, OneOf) else (samples, None)

@@ -14,8 +14,9 @@ from tamedit.data.split import split_by_time
 from tamedit.errors import UserError
 from tamedit.privacy.accountant import Mechanism
 from tamedit.privacy.entries import read
-from tamedit.privacy.population import POPULATION, Population, _summed, features
+from tamedit.privacy.population import POPULATION, Population, features
 from tamedit.privacy.settings import Privacy
+from tamedit.privacy.statistics import unit_sum
 from tamedit.runs.agreement import check_agreement
 from tamedit.runs.artifact import load_model
 from tamedit.runs.config import Speed
@@ -123,5 +124,5 @@ def test_no_examples_have_a_sum_of_zero(fleet: Series) -> None:
     assert layout is not None
     windows = replace(layout.windows, starts=layout.windows.starts[:0], spans=None)
     _, pieces = summed(windows, config, FACTS)
-    assert np.array_equal(_summed(pieces), np.zeros(94))
+    assert np.array_equal(unit_sum(pieces), np.zeros(94))
     assert exact_population(windows, 24) is None
